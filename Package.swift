@@ -1,0 +1,40 @@
+// swift-tools-version: 6.2
+import CompilerPluginSupport
+import Foundation
+import PackageDescription
+
+// The macro is built against the swift-syntax that ships inside the toolchain (usr/lib/swift/host):
+// no outside package is needed and nothing is compiled twice. The price is an unsafe flag, which
+// SwiftPM refuses for a package that is depended on by version tag; such users name the
+// swift-syntax package instead.
+let toolchainHost: String = {
+  let manager = FileManager.default
+  let environment = ProcessInfo.processInfo.environment
+  for folder in (environment["PATH"] ?? "").split(separator: ":") {
+    let candidate = URL(fileURLWithPath: "\(folder)/swiftc").resolvingSymlinksInPath()
+    let host = candidate.deletingLastPathComponent().deletingLastPathComponent().path + "/lib/swift/host"
+    if manager.fileExists(atPath: host + "/libSwiftSyntax.so") { return host }
+  }
+  return "/usr/lib/swift/host"
+}()
+
+let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
+
+let package = Package(
+  name: "Reef",
+  products: [
+    .library(name: "Reef", targets: ["Reef"]),
+    .executable(name: "reef", targets: ["reef"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CNuma", providers: [.apt(["libnuma-dev"])]),
+    .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
+    .target(name: "CReefSystem", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "CReefKernels", cSettings: [.unsafeFlags(["-O3"], .when(configuration: .release))]),
+    .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: warnings),
+    .target(
+      name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: warnings),
+    .testTarget(name: "ReefSystemTests", dependencies: ["ReefSystem"], swiftSettings: warnings),
+    .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
+  ]
+)

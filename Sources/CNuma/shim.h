@@ -1,0 +1,2 @@
+#include <numa.h>
+#include <numaif.h>
