@@ -1,0 +1,1 @@
+#include "reef_kernels.h"

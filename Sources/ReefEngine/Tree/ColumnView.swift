@@ -1,0 +1,146 @@
+/// The values of one property in one leaf, entered and checked.
+///
+/// The accessors never fail and never read outside of the node, provided that the row is below the leaf's count. A
+/// value asked for as something that the form does not hold reads as zero, as does every value of an absent column.
+/// Long values, which lie in nodes of their own, are followed by `bytes`.
+package struct ColumnView: @unchecked Sendable {
+  package let view: ReadView
+  /// How the values are stored, without the flags; `ColumnView.absent` where there is no node.
+  package let form: UInt8
+  /// Length of each value in form `fixed`.
+  package let valueLength: Int
+  /// Values in the node, at least as many as the leaf has rows.
+  package let count: Int
+  /// Four words; bit set: nil.
+  package let nulls: UnsafePointer<UInt64>?
+  /// Four words; bit set: the value's bytes lie in a blob node.
+  package let blobs: UnsafePointer<UInt64>?
+  package let values: UnsafeRawPointer
+  /// Bytes after the end offsets in forms `short` and `long`.
+  package let byteCount: Int
+
+  package static let absent: UInt8 = 0x0f
+
+  @inlinable @inline(__always)
+  init(
+    view: ReadView, form: UInt8, valueLength: Int, count: Int, nulls: UnsafePointer<UInt64>?,
+    blobs: UnsafePointer<UInt64>?, values: UnsafeRawPointer, byteCount: Int
+  ) {
+    self.view = view
+    self.form = form
+    self.valueLength = valueLength
+    self.count = count
+    self.nulls = nulls
+    self.blobs = blobs
+    self.values = values
+    self.byteCount = byteCount
+  }
+
+  /// The column that has no node because all its values are zero: nil, false, 0, empty.
+  @inlinable @inline(__always)
+  package init(absentIn view: ReadView) {
+    self.init(
+      view: view, form: Self.absent, valueLength: 0, count: 0, nulls: nil, blobs: nil, values: view.base, byteCount: 0)
+  }
+
+  @inlinable package var isAbsent: Bool { @inline(__always) get { form == Self.absent } }
+}
+
+extension ReadView {
+  /// Enters a column node that must hold at least `count` values.
+  @inlinable @inline(__always)
+  package func column(_ entry: UInt64, count: Int) throws(StoreError) -> ColumnView {
+    let node = try node(entry, kind: NodeKind.column, length: DataLayout.Column.payload)
+    let form = node.form & ColumnForm.mask
+    var payload = DataLayout.Column.payload
+    var nulls: UnsafePointer<UInt64>?
+    var blobs: UnsafePointer<UInt64>?
+    if node.form & (ColumnForm.hasNulls | ColumnForm.hasBlobs) != 0 {
+      if node.form & ColumnForm.hasNulls != 0 {
+        nulls = (node.pointer + payload).assumingMemoryBound(to: UInt64.self)
+        payload &+= DataLayout.Column.bitmapSize
+      }
+      if node.form & ColumnForm.hasBlobs != 0 {
+        blobs = (node.pointer + payload).assumingMemoryBound(to: UInt64.self)
+        payload &+= DataLayout.Column.bitmapSize
+      }
+    }
+    let own = node.count
+    let room = node.length &- payload
+    let needed = ColumnForm.fixedSize(form, count: own, valueLength: node.valueLength)
+    guard own >= count, own <= DataLayout.Leaf.capacity, needed >= 0, needed <= room else {
+      throw damaged("a column node is not sound")
+    }
+    return ColumnView(
+      view: self, form: form, valueLength: node.valueLength, count: own, nulls: nulls, blobs: blobs,
+      values: node.pointer + payload, byteCount: room &- needed)
+  }
+}
+
+extension ColumnForm {
+  /// Bytes taken by values (or end offsets) of a fixed width; below 0 for a form that does not exist.
+  @inlinable @inline(__always)
+  package static func fixedSize(_ form: UInt8, count: Int, valueLength: Int) -> Int {
+    switch form {
+    case int8, int16, int32, int64: count &<< Int(form &- 1)
+    case bits: ((count &+ 63) &>> 6) &* 8
+    case float: count &* 4
+    case uuid: count &* 16
+    case fixed: count &* valueLength
+    case short: count &* 2
+    case long: count &* 4
+    default: -1
+    }
+  }
+}
+
+extension ColumnView {
+  /// Whether the row's value is nil. Ask only for optional properties: an absent column is all nil.
+  @inlinable @inline(__always)
+  package func isNull(_ row: Int) -> Bool {
+    guard let nulls else { return isAbsent }
+    return nulls[row &>> 6] &>> UInt64(truncatingIfNeeded: row & 63) & 1 != 0
+  }
+
+  @inlinable @inline(__always)
+  package func int(_ row: Int) -> Int64 {
+    switch form {
+    case ColumnForm.int8: Int64(values.load(fromByteOffset: row, as: Int8.self))
+    case ColumnForm.int16: Int64(values.load(fromByteOffset: row &* 2, as: Int16.self))
+    case ColumnForm.int32: Int64(values.load(fromByteOffset: row &* 4, as: Int32.self))
+    case ColumnForm.int64: values.load(fromByteOffset: row &* 8, as: Int64.self)
+    default: 0
+    }
+  }
+
+  /// The bit pattern: UInt64 values, or the IEEE bits of doubles.
+  @inlinable @inline(__always)
+  package func bits(_ row: Int) -> UInt64 { UInt64(bitPattern: int(row)) }
+
+  /// A Double, or a Date's seconds.
+  @inlinable @inline(__always)
+  package func double(_ row: Int) -> Double {
+    form == ColumnForm.int64 ? values.load(fromByteOffset: row &* 8, as: Double.self) : 0
+  }
+
+  @inlinable @inline(__always)
+  package func float(_ row: Int) -> Float {
+    form == ColumnForm.float ? values.load(fromByteOffset: row &* 4, as: Float.self) : 0
+  }
+
+  @inlinable @inline(__always)
+  package func bool(_ row: Int) -> Bool {
+    guard form == ColumnForm.bits else { return false }
+    let word = values.load(fromByteOffset: (row &>> 6) &* 8, as: UInt64.self)
+    return word &>> UInt64(truncatingIfNeeded: row & 63) & 1 != 0
+  }
+
+  @inlinable @inline(__always)
+  package func uuid(_ row: Int) -> UUIDBytes {
+    guard form == ColumnForm.uuid else { return UUIDBytes(high: 0, low: 0) }
+    let at = values + row &* 16
+    return UUIDBytes(
+      high: UInt64(bigEndian: at.load(as: UInt64.self)),
+      low: UInt64(bigEndian: at.load(fromByteOffset: 8, as: UInt64.self)))
+  }
+}

@@ -1,0 +1,156 @@
+/// A cluster of up to 256 rows, entered and checked: their keys, and one column node per property.
+package struct LeafView: @unchecked Sendable {
+  package let view: ReadView
+  package let pointer: UnsafeRawPointer
+  package let count: Int
+  /// Column entries that the node holds; further columns are absent.
+  package let columnCount: Int
+  package let base: Int64
+  /// Form of the deltas from `base`, or 0 where the keys are base, base + 1, …
+  @usableFromInline let keyForm: UInt8
+  @usableFromInline let keyValues: UnsafeRawPointer
+
+  @inlinable @inline(__always)
+  init(
+    view: ReadView, pointer: UnsafeRawPointer, count: Int, columnCount: Int, base: Int64, keyForm: UInt8,
+    keyValues: UnsafeRawPointer
+  ) {
+    self.view = view
+    self.pointer = pointer
+    self.count = count
+    self.columnCount = columnCount
+    self.base = base
+    self.keyForm = keyForm
+    self.keyValues = keyValues
+  }
+}
+
+extension ReadView {
+  @inlinable @inline(__always)
+  package func leaf(_ entry: UInt64) throws(StoreError) -> LeafView {
+    typealias Field = DataLayout.Leaf
+    let node = try node(entry, kind: NodeKind.leaf, length: Field.columns)
+    let count = node.count
+    guard count <= Field.capacity else { throw damaged("a leaf has too many rows") }
+    let keys = node.pointer.load(fromByteOffset: Field.keys, as: UInt64.self)
+    var form: UInt8 = 0
+    var values = node.pointer
+    if keys != 0 {
+      let column = try self.node(keys, kind: NodeKind.column, length: DataLayout.Column.payload)
+      form = column.form
+      guard form >= ColumnForm.int8, form <= ColumnForm.int64,
+        DataLayout.Column.payload &+ count &<< Int(form &- 1) <= column.length
+      else { throw damaged("a leaf's key column is not sound") }
+      values = column.pointer + DataLayout.Column.payload
+    }
+    return LeafView(
+      view: self, pointer: node.pointer, count: count, columnCount: (node.length &- Field.columns) &>> 3,
+      base: node.pointer.load(fromByteOffset: Field.base, as: Int64.self), keyForm: form, keyValues: values)
+  }
+}
+
+// Keys
+extension LeafView {
+  /// Distance of a row's key from `base`.
+  @inlinable @inline(__always)
+  func delta(_ row: Int) -> UInt64 {
+    switch keyForm {
+    case 0: UInt64(truncatingIfNeeded: row)
+    case ColumnForm.int8: UInt64(keyValues.load(fromByteOffset: row, as: UInt8.self))
+    case ColumnForm.int16: UInt64(keyValues.load(fromByteOffset: row &* 2, as: UInt16.self))
+    case ColumnForm.int32: UInt64(keyValues.load(fromByteOffset: row &* 4, as: UInt32.self))
+    default: keyValues.load(fromByteOffset: row &* 8, as: UInt64.self)
+    }
+  }
+
+  @inlinable @inline(__always)
+  package func key(_ row: Int) -> Int64 { base &+ Int64(bitPattern: delta(row)) }
+
+  /// Whether the keys are base, base + 1, …
+  @inlinable package var isDense: Bool { keyForm == 0 }
+
+  /// The row with this key, or -1.
+  @inlinable @inline(__always)
+  package func find(_ key: Int64) -> Int {
+    let delta = UInt64(bitPattern: key &- base)
+    if keyForm == 0 { return delta < UInt64(truncatingIfNeeded: count) ? Int(truncatingIfNeeded: delta) : -1 }
+    guard key >= base else { return -1 }
+    let row = firstRow(delta: delta)
+    return row < count && self.delta(row) == delta ? row : -1
+  }
+
+  /// The first row whose key is `key` or more; `count` where there is none.
+  @inlinable package func lowerBound(_ key: Int64) -> Int {
+    guard key > base else { return 0 }
+    let delta = UInt64(bitPattern: key &- base)
+    if keyForm == 0 {
+      return delta < UInt64(truncatingIfNeeded: count) ? Int(truncatingIfNeeded: delta) : count
+    }
+    return firstRow(delta: delta)
+  }
+
+  /// One past the last row whose key is `key` or less.
+  @inlinable package func upperBound(_ key: Int64) -> Int {
+    let row = lowerBound(key)
+    return row < count && self.key(row) == key ? row &+ 1 : row
+  }
+
+  @inlinable @inline(__always)
+  func firstRow(delta: UInt64) -> Int {
+    switch keyForm {
+    case ColumnForm.int8:
+      delta > 0xff ? count : search(UInt8(truncatingIfNeeded: delta))
+    case ColumnForm.int16:
+      delta > 0xffff ? count : search(UInt16(truncatingIfNeeded: delta))
+    case ColumnForm.int32:
+      delta > 0xffff_ffff ? count : search(UInt32(truncatingIfNeeded: delta))
+    default: search(delta)
+    }
+  }
+
+  /// Branch-free: the number of rows whose delta is less.
+  @inlinable @inline(__always)
+  func search<Word: FixedWidthInteger & UnsignedInteger>(_ delta: Word) -> Int {
+    guard count > 0 else { return 0 }
+    let width = MemoryLayout<Word>.stride
+    var low = 0
+    var length = count
+    while length > 1 {
+      let half = length &>> 1
+      low = keyValues.load(fromByteOffset: (low &+ half &- 1) &* width, as: Word.self) < delta ? low &+ half : low
+      length &-= half
+    }
+    return keyValues.load(fromByteOffset: low &* width, as: Word.self) < delta ? low &+ 1 : low
+  }
+
+  /// Writes all keys, in order, to `buffer`, which has room for `count`.
+  @inlinable package func copyKeys(to buffer: UnsafeMutablePointer<Int64>) {
+    switch keyForm {
+    case 0: for row in 0..<count { buffer[row] = base &+ Int64(truncatingIfNeeded: row) }
+    case ColumnForm.int8:
+      for row in 0..<count { buffer[row] = base &+ Int64(keyValues.load(fromByteOffset: row, as: UInt8.self)) }
+    case ColumnForm.int16:
+      for row in 0..<count { buffer[row] = base &+ Int64(keyValues.load(fromByteOffset: row &* 2, as: UInt16.self)) }
+    case ColumnForm.int32:
+      for row in 0..<count { buffer[row] = base &+ Int64(keyValues.load(fromByteOffset: row &* 4, as: UInt32.self)) }
+    default:
+      for row in 0..<count { buffer[row] = base &+ keyValues.load(fromByteOffset: row &* 8, as: Int64.self) }
+    }
+  }
+}
+
+// Columns
+extension LeafView {
+  /// Entry of a column's node; 0 where every row has the zero value.
+  @inlinable @inline(__always)
+  package func columnEntry(_ column: Int) -> UInt64 {
+    guard UInt(bitPattern: column) < UInt(bitPattern: columnCount) else { return 0 }
+    return pointer.load(fromByteOffset: DataLayout.Leaf.columns &+ column &* DataLayout.entrySize, as: UInt64.self)
+  }
+
+  @inlinable @inline(__always)
+  package func column(_ column: Int) throws(StoreError) -> ColumnView {
+    let entry = columnEntry(column)
+    return entry == 0 ? ColumnView(absentIn: view) : try view.column(entry, count: count)
+  }
+}
