@@ -1,5 +1,5 @@
 /// Offsets and sizes of the data file. Drawn in `docs/format.md`; `FormatDrawingTests` compares the two.
-package enum DataLayout {
+@usableFromInline package enum DataLayout {
   @inlinable package static var magic: UInt64 { 0x4154_4144_4645_4552 }  // "REEFDATA", little-endian
   @inlinable package static var formatVersion: UInt32 { 1 }
 
@@ -19,7 +19,7 @@ package enum DataLayout {
   @inlinable package static var inlineDescriptorsOffset: Int { 20480 }
 
   /// Header page
-  package enum Header {
+  @usableFromInline package enum Header {
     @inlinable package static var magic: Int { 0 }
     @inlinable package static var formatVersion: Int { 8 }
     @inlinable package static var grainShift: Int { 12 }
@@ -36,14 +36,14 @@ package enum DataLayout {
   }
 
   /// Header flags
-  package enum HeaderFlag {
+  @usableFromInline package enum HeaderFlag {
     @inlinable package static var inMemory: UInt32 { 1 }
     /// Child entries carry checksums of what they refer to.
     @inlinable package static var checked: UInt32 { 2 }
   }
 
   /// A durable or head root slot
-  package enum Slot {
+  @usableFromInline package enum Slot {
     @inlinable package static var version: Int { 0 }
     @inlinable package static var root: Int { 8 }
     @inlinable package static var extents: Int { 16 }
@@ -62,13 +62,13 @@ package enum DataLayout {
   }
 
   /// Slot flags
-  package enum SlotFlag {
+  @usableFromInline package enum SlotFlag {
     /// Leaked blocks may exist: a mark pass is owed.
     @inlinable package static var unswept: UInt64 { 1 }
   }
 
   /// Extent descriptor, 32 bytes; extents 0 ..< inlineDescriptors lie in extent 0, the others in chunk extents
-  package enum Descriptor {
+  @usableFromInline package enum Descriptor {
     @inlinable package static var state: Int { 0 }
     @inlinable package static var sizeClass: Int { 1 }
     @inlinable package static var freeBlocks: Int { 2 }
@@ -84,7 +84,7 @@ package enum DataLayout {
   @inlinable package static var descriptorsPerChunk: Int { extentSize / Descriptor.size }
 
   /// Node header, 16 bytes before every payload
-  package enum Node {
+  @usableFromInline package enum Node {
     @inlinable package static var kind: Int { 0 }
     @inlinable package static var form: Int { 1 }
     /// low 9 bits: count; high 7 bits: length of each value in a fixed-length column
@@ -101,7 +101,7 @@ package enum DataLayout {
   /// A child entry: ref in the low half, checksum of the child in the high half.
   @inlinable package static var entrySize: Int { 8 }
 
-  package enum Root {
+  @usableFromInline package enum Root {
     @inlinable package static var version: Int { 16 }
     @inlinable package static var time: Int { 24 }
     @inlinable package static var peer: Int { 32 }
@@ -111,7 +111,7 @@ package enum DataLayout {
     @inlinable package static var tag: Int { 56 }
     @inlinable package static var tables: Int { 64 }
   }
-  package enum Table {
+  @usableFromInline package enum Table {
     @inlinable package static var count: Int { 16 }
     @inlinable package static var nextKey: Int { 24 }
     @inlinable package static var root: Int { 32 }
@@ -123,7 +123,7 @@ package enum DataLayout {
     /// {root entry, depth} × indexCount, in the order of indexed properties
     @inlinable package static var indexes: Int { 64 }
   }
-  package enum Inner {
+  @usableFromInline package enum Inner {
     /// dense: base key, then entries; form holds the shift
     @inlinable package static var denseBase: Int { 16 }
     @inlinable package static var denseEntries: Int { 24 }
@@ -132,25 +132,25 @@ package enum DataLayout {
     @inlinable package static var keyedEntries: Int { 16 + 64 * 8 }
     @inlinable package static var fanOut: Int { 64 }
   }
-  package enum Leaf {
+  @usableFromInline package enum Leaf {
     @inlinable package static var base: Int { 16 }
     @inlinable package static var keys: Int { 24 }
     @inlinable package static var columns: Int { 32 }
     @inlinable package static var capacity: Int { 256 }
   }
-  package enum Column {
+  @usableFromInline package enum Column {
     /// [null bitmap, 32 bytes, where flagged] [big bitmap, 32 bytes, where flagged] values
     @inlinable package static var payload: Int { 16 }
     @inlinable package static var bitmapSize: Int { 32 }
   }
-  package enum Blob {
+  @usableFromInline package enum Blob {
     @inlinable package static var bytes: Int { 16 }
     @inlinable package static var data: Int { 24 }
   }
 }
 
 /// What a node is. Written into stores: never renumber.
-package enum NodeKind {
+@usableFromInline package enum NodeKind {
   @inlinable package static var root: UInt8 { 1 }
   @inlinable package static var table: UInt8 { 2 }
   @inlinable package static var blob: UInt8 { 3 }
@@ -163,7 +163,7 @@ package enum NodeKind {
 }
 
 /// How a column node stores its values (low 4 bits of `form`), and what bitmaps precede them.
-package enum ColumnForm {
+@usableFromInline package enum ColumnForm {
   @inlinable package static var bits: UInt8 { 0 }  // one bit a value, in 64-bit words
   @inlinable package static var int8: UInt8 { 1 }  // two's complement, sign-extended
   @inlinable package static var int16: UInt8 { 2 }

@@ -3,23 +3,23 @@
 /// The accessors never fail and never read outside of the node, provided that the row is below the leaf's count. A
 /// value asked for as something that the form does not hold reads as zero, as does every value of an absent column.
 /// Long values, which lie in nodes of their own, are followed by `bytes`.
-package struct ColumnView: @unchecked Sendable {
-  package let view: ReadView
+@usableFromInline package struct ColumnView: @unchecked Sendable {
+  @usableFromInline package let view: ReadView
   /// How the values are stored, without the flags; `ColumnView.absent` where there is no node.
-  package let form: UInt8
+  @usableFromInline package let form: UInt8
   /// Length of each value in form `fixed`.
-  package let valueLength: Int
+  @usableFromInline package let valueLength: Int
   /// Values in the node, at least as many as the leaf has rows.
-  package let count: Int
+  @usableFromInline package let count: Int
   /// Four words; bit set: nil.
-  package let nulls: UnsafePointer<UInt64>?
+  @usableFromInline package let nulls: UnsafePointer<UInt64>?
   /// Four words; bit set: the value's bytes lie in a blob node.
-  package let blobs: UnsafePointer<UInt64>?
-  package let values: UnsafeRawPointer
+  @usableFromInline package let blobs: UnsafePointer<UInt64>?
+  @usableFromInline package let values: UnsafeRawPointer
   /// Bytes after the end offsets in forms `short` and `long`.
-  package let byteCount: Int
+  @usableFromInline package let byteCount: Int
 
-  package static let absent: UInt8 = 0x0f
+  @inlinable package static var absent: UInt8 { 0x0f }
 
   @inlinable @inline(__always)
   init(

@@ -2,13 +2,13 @@
 ///
 /// Dense nodes need no separators: child i covers `base + (i << shift) ..< base + ((i + 1) << shift)`. Keyed nodes hold
 /// the lower bound of each child.
-package struct InnerView: @unchecked Sendable {
+@usableFromInline package struct InnerView: @unchecked Sendable {
   @usableFromInline let entries: UnsafeRawPointer
   /// Lower bounds; nil in dense nodes.
   @usableFromInline let keys: UnsafeRawPointer?
-  package let count: Int
-  package let base: Int64
-  package let shift: UInt64
+  @usableFromInline package let count: Int
+  @usableFromInline package let base: Int64
+  @usableFromInline package let shift: UInt64
 
   @inlinable @inline(__always)
   init(entries: UnsafeRawPointer, keys: UnsafeRawPointer?, count: Int, base: Int64, shift: UInt64) {

@@ -1,7 +1,7 @@
 /// Walks the leaves of a table in key order, either way, from any key. No allocation, neither to make nor to move it.
 ///
 /// It ends on any file: the nodes it may visit are bounded by what the file can hold, and leaves must come in order.
-package struct LeafCursor {
+@usableFromInline package struct LeafCursor {
   @usableFromInline struct Level {
     @usableFromInline var node: InnerView
     @usableFromInline var next: Int
@@ -11,7 +11,7 @@ package struct LeafCursor {
     }
   }
 
-  package let table: TableView
+  @usableFromInline package let table: TableView
   @usableFromInline let start: Int64
   @usableFromInline let step: Int
   @usableFromInline var stack: InlineArray<12, Level>
@@ -86,7 +86,7 @@ package struct LeafCursor {
 }
 
 /// Walks the rows of a table in key order, either way, from any key.
-package struct RowCursor {
+@usableFromInline package struct RowCursor {
   @usableFromInline var leaves: LeafCursor
   @usableFromInline var leaf: LeafView?
   @usableFromInline var row = 0

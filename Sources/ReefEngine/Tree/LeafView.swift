@@ -1,11 +1,11 @@
 /// A cluster of up to 256 rows, entered and checked: their keys, and one column node per property.
-package struct LeafView: @unchecked Sendable {
-  package let view: ReadView
-  package let pointer: UnsafeRawPointer
-  package let count: Int
+@usableFromInline package struct LeafView: @unchecked Sendable {
+  @usableFromInline package let view: ReadView
+  @usableFromInline package let pointer: UnsafeRawPointer
+  @usableFromInline package let count: Int
   /// Column entries that the node holds; further columns are absent.
-  package let columnCount: Int
-  package let base: Int64
+  @usableFromInline package let columnCount: Int
+  @usableFromInline package let base: Int64
   /// Form of the deltas from `base`, or 0 where the keys are base, base + 1, …
   @usableFromInline let keyForm: UInt8
   @usableFromInline let keyValues: UnsafeRawPointer

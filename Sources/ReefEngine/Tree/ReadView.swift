@@ -3,13 +3,13 @@
 /// A plain value. It reads mapped memory in place, so it and everything reached through it is valid only while the
 /// version is pinned. Every node is entered through `node(_:)` or one of the functions built on it, which check once
 /// that the node lies within the file; arithmetic on what the file says cannot trap.
-package struct ReadView: @unchecked Sendable {
-  package let base: UnsafeRawPointer
+@usableFromInline package struct ReadView: @unchecked Sendable {
+  @usableFromInline package let base: UnsafeRawPointer
   /// Bytes that may be read from `base`: the logical size of the version.
-  package let limit: UInt64
+  @usableFromInline package let limit: UInt64
   /// Entry of the root node.
-  package let root: UInt64
-  package let version: UInt64
+  @usableFromInline package let root: UInt64
+  @usableFromInline package let version: UInt64
 
   @inlinable package init(base: UnsafeRawPointer, limit: UInt64, root: UInt64, version: UInt64) {
     self.base = base
@@ -21,9 +21,9 @@ package struct ReadView: @unchecked Sendable {
 
 /// A node's place and the first eight bytes of its header, read once: what was checked is what is used, even when
 /// another process scribbles over the file.
-package struct NodeView {
-  package let pointer: UnsafeRawPointer
-  package let head: UInt64
+@usableFromInline package struct NodeView {
+  @usableFromInline package let pointer: UnsafeRawPointer
+  @usableFromInline package let head: UInt64
 
   @inlinable @inline(__always)
   package init(pointer: UnsafeRawPointer, head: UInt64) {

@@ -1,23 +1,23 @@
 /// One table of one version: its counters and the tree of its rows.
-package struct TableView: @unchecked Sendable {
-  package let view: ReadView
+@usableFromInline package struct TableView: @unchecked Sendable {
+  @usableFromInline package let view: ReadView
   /// Rows, as the table's node says. Not proven: reserve no memory by it without a bound.
-  package let count: Int
+  @usableFromInline package let count: Int
   /// Levels of inner nodes above the leaves.
-  package let depth: Int
+  @usableFromInline package let depth: Int
   /// Entry of the topmost inner node, or of the only leaf where `depth` is 0; 0 while the table is empty.
-  package let rootEntry: UInt64
-  package let nextKey: Int64
+  @usableFromInline package let rootEntry: UInt64
+  @usableFromInline package let nextKey: Int64
   /// Columns that the writer knew.
-  package let columns: Int
-  package let keyIndexRoot: UInt64
-  package let keyIndexDepth: Int
-  package let indexCount: Int
+  @usableFromInline package let columns: Int
+  @usableFromInline package let keyIndexRoot: UInt64
+  @usableFromInline package let keyIndexDepth: Int
+  @usableFromInline package let indexCount: Int
   /// The table's node; nil where this version does not have the table.
   @usableFromInline package let pointer: UnsafeRawPointer?
 
   /// A tree of fan-out 64 and more than ten levels would hold more leaves than there are refs; a deeper one is damage.
-  package static let maximumDepth = 12
+  @inlinable package static var maximumDepth: Int { 12 }
 
   @inlinable package init(view: ReadView, entry: UInt64) throws(StoreError) {
     self.view = view
@@ -66,9 +66,9 @@ package struct TableView: @unchecked Sendable {
 }
 
 /// Where a row lies.
-package struct RowPosition: @unchecked Sendable {
-  package let leaf: LeafView
-  package let row: Int
+@usableFromInline package struct RowPosition: @unchecked Sendable {
+  @usableFromInline package let leaf: LeafView
+  @usableFromInline package let row: Int
 
   @inlinable @inline(__always)
   package init(leaf: LeafView, row: Int) {
