@@ -1,0 +1,159 @@
+#include "CReefSystem.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define RESULT(call)            \
+  ({                            \
+    long _r = (long)(call);     \
+    _r < 0 ? -(long)errno : _r; \
+  })
+
+#ifndef RWF_DSYNC
+#define RWF_DSYNC 2
+#endif
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
+
+long reef_open(int directory, const char *path, int access, int options, uint32_t mode) {
+  int flags = O_CLOEXEC | O_NOCTTY;
+  flags |= access == REEF_READ_WRITE ? O_RDWR : access == REEF_PATH_ONLY ? O_PATH : O_RDONLY;
+  if (options & REEF_CREATE) flags |= O_CREAT;
+  if (options & REEF_EXCLUSIVE) flags |= O_EXCL;
+  if (options & REEF_NONBLOCK) flags |= O_NONBLOCK;
+  if (options & REEF_DIRECTORY) flags |= O_DIRECTORY;
+  if (!(options & REEF_FOLLOW)) flags |= O_NOFOLLOW;
+  int descriptor = openat(directory < 0 ? AT_FDCWD : directory, path, flags, (mode_t)mode);
+  if (descriptor < 0) return -(long)errno;
+  if (descriptor < 3) {
+    // A program that prints to a closed stderr must not write into a store.
+    int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    long error = higher < 0 ? -(long)errno : 0;
+    close(descriptor);
+    if (higher < 0) return error;
+    descriptor = higher;
+  }
+  return descriptor;
+}
+
+long reef_close(int descriptor) { return RESULT(close(descriptor)); }
+
+static long status(long result, const struct stat *from, reef_status *out) {
+  if (result < 0) return -(long)errno;
+  *out = (reef_status){
+      .device = from->st_dev,
+      .inode = from->st_ino,
+      .links = from->st_nlink,
+      .size = from->st_size,
+      .blocks = from->st_blocks,
+      .mode = from->st_mode & 07777,
+      .owner = from->st_uid,
+      .group = from->st_gid,
+      .isRegular = S_ISREG(from->st_mode),
+      .isFIFO = S_ISFIFO(from->st_mode),
+      .isDirectory = S_ISDIR(from->st_mode),
+      .isLink = S_ISLNK(from->st_mode),
+  };
+  return 0;
+}
+
+long reef_fstat(int descriptor, reef_status *out) {
+  struct stat from;
+  return status(fstat(descriptor, &from), &from, out);
+}
+
+long reef_stat(int directory, const char *path, reef_status *out) {
+  struct stat from;
+  return status(fstatat(directory < 0 ? AT_FDCWD : directory, path, &from, AT_SYMLINK_NOFOLLOW), &from, out);
+}
+
+long reef_unlink(int directory, const char *path) {
+  return RESULT(unlinkat(directory < 0 ? AT_FDCWD : directory, path, 0));
+}
+long reef_mkfifo(int directory, const char *path, uint32_t mode) {
+  return RESULT(mkfifoat(directory < 0 ? AT_FDCWD : directory, path, (mode_t)mode));
+}
+long reef_fchmod(int descriptor, uint32_t mode) { return RESULT(fchmod(descriptor, (mode_t)mode)); }
+long reef_fchown(int descriptor, uint32_t owner, uint32_t group) { return RESULT(fchown(descriptor, owner, group)); }
+long reef_ftruncate(int descriptor, int64_t size) { return RESULT(ftruncate(descriptor, size)); }
+long reef_fallocate(int descriptor, int64_t offset, int64_t length) {
+  return RESULT(fallocate(descriptor, 0, offset, length));
+}
+long reef_punch(int descriptor, int64_t offset, int64_t length) {
+  return RESULT(fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length));
+}
+long reef_fsync(int descriptor) { return RESULT(fsync(descriptor)); }
+long reef_fdatasync(int descriptor) { return RESULT(fdatasync(descriptor)); }
+long reef_read(int descriptor, void *bytes, size_t count) { return RESULT(read(descriptor, bytes, count)); }
+long reef_write(int descriptor, const void *bytes, size_t count) { return RESULT(write(descriptor, bytes, count)); }
+long reef_pread(int descriptor, void *bytes, size_t count, int64_t offset) {
+  return RESULT(pread(descriptor, bytes, count, offset));
+}
+long reef_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset, bool synchronous) {
+  struct iovec vector = {(void *)bytes, count};
+  return RESULT(pwritev2(descriptor, &vector, 1, offset, synchronous ? RWF_DSYNC : 0));
+}
+long reef_memfd(const char *name) { return RESULT(memfd_create(name, MFD_CLOEXEC)); }
+long reef_rename_new(int directory, const char *from, const char *to) {
+  int at = directory < 0 ? AT_FDCWD : directory;
+  return RESULT(syscall(SYS_renameat2, at, from, at, to, RENAME_NOREPLACE));
+}
+long reef_realpath(const char *path, char *out) { return realpath(path, out) ? 0 : -(long)errno; }
+long reef_statfs_magic(int descriptor) {
+  struct statfs from;
+  if (fstatfs(descriptor, &from) < 0) return -(long)errno;
+  return (long)(uint32_t)from.f_type;
+}
+
+long reef_lock(int descriptor, int64_t offset, int kind) {
+  struct flock lock = {
+      .l_type = kind == REEF_UNLOCK ? F_UNLCK : kind == REEF_SHARED ? F_RDLCK : F_WRLCK,
+      .l_whence = SEEK_SET,
+      .l_start = offset,
+      .l_len = 1,
+  };
+  return RESULT(fcntl(descriptor, F_OFD_SETLK, &lock));
+}
+
+long reef_lock_held(int descriptor, int64_t offset) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
+  if (fcntl(descriptor, F_OFD_GETLK, &lock) < 0) return -(long)errno;
+  return lock.l_type != F_UNLCK;
+}
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+long reef_map(size_t length, bool writable, int descriptor, int64_t offset) {
+  void *address =
+      mmap(NULL, length, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_NORESERVE, descriptor, offset);
+  return address == MAP_FAILED ? -(long)errno : (long)address;
+}
+long reef_map_private(size_t length) {
+  void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return address == MAP_FAILED ? -(long)errno : (long)address;
+}
+long reef_unmap(void *address, size_t length) { return RESULT(munmap(address, length)); }
+long reef_protect(void *address, size_t length, bool writable) {
+  return RESULT(mprotect(address, length, PROT_READ | (writable ? PROT_WRITE : 0)));
+}
+long reef_advise_wipe_on_fork(void *address, size_t length) { return RESULT(madvise(address, length, MADV_WIPEONFORK)); }
+long reef_advise_dont_fork(void *address, size_t length) { return RESULT(madvise(address, length, MADV_DONTFORK)); }
+long reef_advise_dont_dump(void *address, size_t length) { return RESULT(madvise(address, length, MADV_DONTDUMP)); }
+long reef_advise_populate(void *address, size_t length) {
+  return RESULT(madvise(address, length, MADV_POPULATE_READ));
+}
+long reef_sync_range(void *address, size_t length) { return RESULT(msync(address, length, MS_SYNC)); }
+long reef_resident(void *address, size_t length, uint8_t *out) { return RESULT(mincore(address, length, out)); }

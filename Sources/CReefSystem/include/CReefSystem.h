@@ -1,0 +1,112 @@
+// System calls that Swift cannot reach: variadic, macro-only, or without a C library wrapper.
+// Every function that can fail returns a value ≥ 0, or minus an errno: no caller reads `errno`.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#pragma clang assume_nonnull begin
+
+// Futexes (never private: the words lie in files that several processes map)
+/// Sleeps while `*word == expected`, until the absolute CLOCK_MONOTONIC time `deadline` (UINT64_MAX: for ever).
+long reef_futex_wait(void *word, uint32_t expected, uint64_t deadline, uint32_t mask);
+long reef_futex_wake(void *word, int count, uint32_t mask);
+
+// Files
+enum { REEF_READ_ONLY = 0, REEF_READ_WRITE = 1, REEF_PATH_ONLY = 2 };
+enum { REEF_CREATE = 1, REEF_EXCLUSIVE = 2, REEF_NONBLOCK = 4, REEF_DIRECTORY = 8, REEF_FOLLOW = 16 };
+/// O_CLOEXEC always, O_NOFOLLOW unless told otherwise; the descriptor is never 0, 1 or 2.
+long reef_open(int directory, const char *path, int access, int options, uint32_t mode);
+long reef_close(int descriptor);
+typedef struct {
+  uint64_t device, inode, links;
+  int64_t size, blocks;
+  uint32_t mode, owner, group;
+  bool isRegular, isFIFO, isDirectory, isLink;
+} reef_status;
+long reef_fstat(int descriptor, reef_status *out);
+long reef_stat(int directory, const char *path, reef_status *out);
+long reef_unlink(int directory, const char *path);
+long reef_mkfifo(int directory, const char *path, uint32_t mode);
+long reef_fchmod(int descriptor, uint32_t mode);
+long reef_fchown(int descriptor, uint32_t owner, uint32_t group);
+long reef_ftruncate(int descriptor, int64_t size);
+long reef_fallocate(int descriptor, int64_t offset, int64_t length);
+long reef_punch(int descriptor, int64_t offset, int64_t length);
+long reef_fsync(int descriptor);
+long reef_fdatasync(int descriptor);
+long reef_read(int descriptor, void *bytes, size_t count);
+long reef_write(int descriptor, const void *bytes, size_t count);
+long reef_pread(int descriptor, void *bytes, size_t count, int64_t offset);
+/// One write; `synchronous` makes it durable before it returns (RWF_DSYNC).
+long reef_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset, bool synchronous);
+long reef_memfd(const char *name);
+/// Name → 1 when renamed, and an error when the new name exists.
+long reef_rename_new(int directory, const char *from, const char *to);
+/// The canonical path, at most 4,096 bytes with its NUL.
+long reef_realpath(const char *path, char *out);
+long reef_statfs_magic(int descriptor);
+
+// Open-file-description locks on one byte
+enum { REEF_UNLOCK = 0, REEF_SHARED = 1, REEF_EXCLUSIVE_LOCK = 2 };
+long reef_lock(int descriptor, int64_t offset, int kind);
+/// 1 when another description holds a lock that an exclusive one would meet, 0 when none does.
+long reef_lock_held(int descriptor, int64_t offset);
+
+// Mappings
+/// The address, or minus an errno (addresses of user space are never negative).
+long reef_map(size_t length, bool writable, int descriptor, int64_t offset);
+long reef_map_private(size_t length);
+long reef_unmap(void *address, size_t length);
+long reef_protect(void *address, size_t length, bool writable);
+long reef_advise_wipe_on_fork(void *address, size_t length);
+long reef_advise_dont_fork(void *address, size_t length);
+long reef_advise_dont_dump(void *address, size_t length);
+long reef_advise_populate(void *address, size_t length);
+long reef_sync_range(void *address, size_t length);
+long reef_resident(void *address, size_t length, uint8_t *out);
+
+// Events
+long reef_epoll_create(void);
+long reef_epoll_add(int epoll, int descriptor, bool edgeTriggered);
+long reef_epoll_wait(int epoll, int milliseconds);
+/// A timer that ticks every `nanoseconds`.
+long reef_timer_create(uint64_t nanoseconds);
+
+// This host and process
+uint64_t reef_monotonic(void);
+uint64_t reef_realtime(void);
+long reef_random(void *bytes, size_t count);
+void reef_pause(void);
+
+// Threads
+/// A detached=false thread; join with reef_thread_join.
+typedef void (*reef_thread_body)(void *_Nullable context);
+long reef_thread_start(uint64_t *out, reef_thread_body body, void *_Nullable context, const char *name);
+long reef_thread_join(uint64_t thread);
+
+// fork: one process-wide mutex that is never held across a fork by another thread, and descriptors that children close
+void reef_fork_lock(void);
+void reef_fork_unlock(void);
+/// 1 in the process that first asked; raised in every child of `fork`.
+uint64_t reef_fork_generation(void);
+/// Call with the fork lock held.
+long reef_fork_close_in_child(int descriptor);
+void reef_fork_forget(int descriptor);
+
+// Faults: one relaxed load when nobody asked for any
+extern int32_t reef_faults_word;
+static inline bool reef_faults_armed(void) { return __builtin_expect(__atomic_load_n(&reef_faults_word, __ATOMIC_RELAXED) != 0, 0); }
+void reef_faults_arm(bool on);
+void reef_kill_self(bool stopOnly);
+
+// One reader slot a thread keeps, per store, so that opening a snapshot needs no atomic exchange
+/// A cached slot of this thread, or −1.
+int32_t reef_slot_take(uint64_t token);
+/// False when this thread already keeps one: the caller puts it elsewhere. `map` gets the slot's bit when the thread ends.
+bool reef_slot_keep(uint64_t token, uint64_t *map, int32_t slot);
+/// Call with the fork lock held: from now on (or no longer) ended threads give slots of `token` back.
+bool reef_slot_token_live(uint64_t token, bool live);
+
+#pragma clang assume_nonnull end

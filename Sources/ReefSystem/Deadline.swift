@@ -1,0 +1,38 @@
+import CReefSystem
+
+/// A point on the monotonic clock up to which a caller is ready to wait.
+package struct Deadline: Sendable, Equatable, Comparable {
+  /// Nanoseconds of CLOCK_MONOTONIC; `UInt64.max`: no limit.
+  package let nanoseconds: UInt64
+
+  @inlinable
+  package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+
+  package static let never = Deadline(nanoseconds: .max)
+  /// Passed already: try once, never wait.
+  package static let now = Deadline(nanoseconds: 0)
+
+  package static func after(_ duration: Duration) -> Deadline {
+    let (seconds, attoseconds) = duration.components
+    if seconds < 0 || attoseconds < 0 { return .now }
+    if seconds > 1 << 32 { return .never }
+    return Deadline(nanoseconds: Clock.monotonic &+ UInt64(seconds) &* 1_000_000_000 &+ UInt64(attoseconds / 1_000_000_000))
+  }
+
+  package static func after(nanoseconds: UInt64) -> Deadline {
+    Deadline(nanoseconds: Clock.monotonic &+ nanoseconds)
+  }
+
+  package var isPast: Bool { nanoseconds == 0 || (nanoseconds != .max && Clock.monotonic >= nanoseconds) }
+
+  @inlinable
+  package static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
+}
+
+/// The two clocks in use. Nothing that decides about correctness reads either.
+package enum Clock {
+  /// Nanoseconds since some fixed moment of this boot.
+  package static var monotonic: UInt64 { reef_monotonic() }
+  /// Nanoseconds since 1970.
+  package static var realtime: UInt64 { reef_realtime() }
+}

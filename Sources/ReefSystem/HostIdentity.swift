@@ -1,0 +1,52 @@
+import CReefSystem
+import Glibc
+
+/// What identifies this boot, this user, this process – for people, and for telling a leftover of another boot.
+package enum HostIdentity {
+  package static let pageSize = Int(sysconf(Int32(_SC_PAGESIZE)))
+  package static let processors = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+
+  /// The kernel's random id of this boot; (0, 0) where it cannot be read.
+  package static let boot: (high: UInt64, low: UInt64) = {
+    guard let descriptor = try? File.open("/proc/sys/kernel/random/boot_id", .readOnly, .followLinks) else { return (0, 0) }
+    defer { File.close(descriptor) }
+    var text = [UInt8](repeating: 0, count: 64)
+    let count = text.withUnsafeMutableBytes { reef_read(descriptor, $0.baseAddress!, $0.count) }
+    let digits = text.prefix(max(0, count)).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+    guard digits.count == 32 else { return (0, 0) }
+    let fold = { (part: ArraySlice<Int>) in part.reduce(UInt64(0)) { $0 << 4 | UInt64($1) } }
+    return (fold(digits[..<16]), fold(digits[16...]))
+  }()
+
+  package static var process: Int32 { getpid() }
+  package static var user: UInt32 { geteuid() }
+
+  /// The program's name, as the system knows it.
+  package static let programName: String = {
+    guard let descriptor = try? File.open("/proc/self/comm", .readOnly, .followLinks) else { return "?" }
+    defer { File.close(descriptor) }
+    var text = [UInt8](repeating: 0, count: 64)
+    let count = text.withUnsafeMutableBytes { reef_read(descriptor, $0.baseAddress!, $0.count) }
+    return String(decoding: text.prefix(max(0, count)).prefix { $0 != 10 && $0 != 0 }, as: UTF8.self)
+  }()
+
+  /// The mask of permissions that new files of this process lack.
+  package static var creationMask: UInt32 {
+    // umask(2) cannot be read without being set; /proc can.
+    guard let descriptor = try? File.open("/proc/self/status", .readOnly, .followLinks) else { return 0o022 }
+    defer { File.close(descriptor) }
+    var text = [UInt8](repeating: 0, count: 256)
+    let count = text.withUnsafeMutableBytes { reef_read(descriptor, $0.baseAddress!, $0.count) }
+    for line in String(decoding: text.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+    where line.hasPrefix("Umask:") {
+      return UInt32(line.dropFirst(6).filter { $0 >= "0" && $0 <= "7" }, radix: 8) ?? 0o022
+    }
+    return 0o022
+  }
+
+  package static func randomWord() -> UInt64 {
+    var word: UInt64 = 0
+    let count = withUnsafeMutableBytes(of: &word) { reef_random($0.baseAddress!, $0.count) }
+    return count == 8 ? word : UInt64.random(in: .min ... .max)
+  }
+}
