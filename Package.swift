@@ -23,8 +23,6 @@ let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
 let package = Package(
   name: "Reef",
   products: [
-    .library(name: "Reef", targets: ["Reef"]),
-    .executable(name: "reef", targets: ["reef"]),
   ],
   targets: [
     .systemLibrary(name: "CNuma", providers: [.apt(["libnuma-dev"])]),
@@ -34,7 +32,5 @@ let package = Package(
     .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: warnings),
     .target(
       name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: warnings),
-    .testTarget(name: "ReefSystemTests", dependencies: ["ReefSystem"], swiftSettings: warnings),
-    .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
   ]
 )

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,11 @@ static uint64_t now(clockid_t clock) {
 uint64_t reef_monotonic(void) { return now(CLOCK_MONOTONIC); }
 uint64_t reef_realtime(void) { return now(CLOCK_REALTIME); }
 long reef_random(void *bytes, size_t count) { return RESULT(getrandom(bytes, count, 0)); }
+
+long reef_current_node(void) {
+  unsigned processor, node;
+  return getcpu(&processor, &node) < 0 ? -(long)errno : (long)node;
+}
 
 void reef_pause(void) {
 #if defined(__x86_64__)

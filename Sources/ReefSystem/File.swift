@@ -8,11 +8,11 @@ package enum File {
   package struct OpenOptions: OptionSet, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
-    package static let create = OpenOptions(rawValue: Int32(REEF_CREATE.rawValue))
-    package static let exclusive = OpenOptions(rawValue: Int32(REEF_EXCLUSIVE.rawValue))
-    package static let nonBlocking = OpenOptions(rawValue: Int32(REEF_NONBLOCK.rawValue))
-    package static let directory = OpenOptions(rawValue: Int32(REEF_DIRECTORY.rawValue))
-    package static let followLinks = OpenOptions(rawValue: Int32(REEF_FOLLOW.rawValue))
+    package static let create = OpenOptions(rawValue: Int32(REEF_CREATE))
+    package static let exclusive = OpenOptions(rawValue: Int32(REEF_EXCLUSIVE))
+    package static let nonBlocking = OpenOptions(rawValue: Int32(REEF_NONBLOCK))
+    package static let directory = OpenOptions(rawValue: Int32(REEF_DIRECTORY))
+    package static let followLinks = OpenOptions(rawValue: Int32(REEF_FOLLOW))
   }
 
   /// `openat`; `directory` nil: `path` is absolute or relative to the working directory.
@@ -21,7 +21,7 @@ package enum File {
   ) throws(SystemError) -> Int32 {
     let flags = access == .readWrite ? REEF_READ_WRITE : access == .pathOnly ? REEF_PATH_ONLY : REEF_READ_ONLY
     return Int32(
-      try systemCall("openat", path) { reef_open(directory ?? -1, path, Int32(flags.rawValue), options.rawValue, mode) })
+      try systemCall("openat", path) { reef_open(directory ?? -1, path, Int32(flags), options.rawValue, mode) })
   }
 
   package static func close(_ descriptor: Int32) { _ = reef_close(descriptor) }

@@ -23,14 +23,15 @@ package final class MappedFile: @unchecked Sendable {
   package init(
     adopting descriptor: Int32, path: String, reserve: Int = MappedFile.defaultReservation
   ) throws(SystemError) {
-    do {
+    do throws(SystemError) {
       let status = try File.status(descriptor)
       var length = max(reserve, MappedFile.smallestReservation)
       var address: UnsafeMutableRawPointer?
       while address == nil {
-        do {
+        do throws(SystemError) {
           address = try Mapping.map(descriptor, length: length, writable: false, path: path)
-        } catch where error.errno == ENOMEM && length / 2 >= max(MappedFile.smallestReservation, status.size) {
+        } catch {
+          guard error.errno == ENOMEM, length / 2 >= max(MappedFile.smallestReservation, status.size) else { throw error }
           length /= 2
         }
       }

@@ -8,7 +8,7 @@ package enum Numa {
   package static let nodes: [Int] = {
     var mask = [UInt](repeating: 0, count: maskWords)
     let result = mask.withUnsafeMutableBufferPointer {
-      get_mempolicy(nil, $0.baseAddress, UInt(maskBits), nil, UInt(MPOL_F_MEMS_ALLOWED))
+      get_mempolicy(nil, $0.baseAddress, UInt(maskBits), nil, UInt32(MPOL_F_MEMS_ALLOWED))
     }
     guard result == 0 else { return [0] }
     let found = (0..<maskBits).filter { mask[$0 / 64] >> UInt($0 % 64) & 1 != 0 }
@@ -16,10 +16,7 @@ package enum Numa {
   }()
 
   /// The node of the processor this thread runs on.
-  package static var currentNode: Int {
-    var node: UInt32 = 0
-    return getcpu(nil, &node) == 0 ? Int(node) : 0
-  }
+  package static var currentNode: Int { max(0, reef_current_node()) }
 
   private static let maskBits = 1024
   private static let maskWords = maskBits / 64

@@ -12,7 +12,7 @@ package enum RangeLock {
   package static func take(_ descriptor: Int32, byte: Int64, _ kind: Kind) throws(SystemError) -> Bool {
     do {
       try systemCall("fcntl(F_OFD_SETLK)") {
-        reef_lock(descriptor, byte, Int32((kind == .shared ? REEF_SHARED : REEF_EXCLUSIVE_LOCK).rawValue))
+        reef_lock(descriptor, byte, Int32(kind == .shared ? REEF_SHARED : REEF_EXCLUSIVE_LOCK))
       }
       return true
     } catch where error.errno == EAGAIN || error.errno == EACCES {
@@ -21,7 +21,7 @@ package enum RangeLock {
   }
 
   package static func release(_ descriptor: Int32, byte: Int64) {
-    _ = reef_lock(descriptor, byte, Int32(REEF_UNLOCK.rawValue))
+    _ = reef_lock(descriptor, byte, Int32(REEF_UNLOCK))
   }
 
   /// Whether another description holds the byte. Nil: the kernel did not say.

@@ -79,6 +79,7 @@ uint64_t reef_monotonic(void);
 uint64_t reef_realtime(void);
 long reef_random(void *bytes, size_t count);
 void reef_pause(void);
+long reef_current_node(void);
 
 // Threads
 /// A detached=false thread; join with reef_thread_join.
