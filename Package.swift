@@ -32,5 +32,6 @@ let package = Package(
     .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: warnings),
     .target(
       name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: warnings),
+    .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
   ]
 )
