@@ -82,6 +82,8 @@
   }
   @inlinable package static var inlineDescriptors: Int { (extentSize - inlineDescriptorsOffset) / Descriptor.size }
   @inlinable package static var descriptorsPerChunk: Int { extentSize / Descriptor.size }
+  /// Entries of the chunk map: extent of each further range of descriptors, 0 where there is none yet.
+  @inlinable package static var maximumChunks: Int { 512 }
 
   /// Node header, 16 bytes before every payload
   @usableFromInline package enum Node {

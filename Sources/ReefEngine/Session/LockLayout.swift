@@ -2,161 +2,165 @@
 ///
 /// Everything here belongs to the session and can be rebuilt; nothing here is ever trusted across a boot.
 package enum LockLayout {
-  package static let magic: UInt64 = 0x4b43_4f4c_4645_4552  // "REEFLOCK"
+  @inlinable package static var magic: UInt64 { 0x4b43_4f4c_4645_4552 }  // "REEFLOCK"
   /// Changes with any change of this file: processes with another layout refuse each other.
-  package static let layoutHash: UInt64 = 0x0001_0000_0000_0001
+  @inlinable package static var layoutHash: UInt64 { 0x0001_0000_0000_0001 }
 
   package enum Header {
-    package static let magic = 0
-    package static let layoutHash = 8
-    package static let wordSize = 16
-    package static let pageSize = 20
-    package static let uuid = 24
-    package static let device = 40
-    package static let inode = 48
-    package static let boot = 56
-    package static let session = 72
-    package static let epoch = 80
-    package static let ready = 88
+    @inlinable package static var magic: Int { 0 }
+    @inlinable package static var layoutHash: Int { 8 }
+    @inlinable package static var wordSize: Int { 16 }
+    @inlinable package static var pageSize: Int { 20 }
+    @inlinable package static var uuid: Int { 24 }
+    @inlinable package static var device: Int { 40 }
+    @inlinable package static var inode: Int { 48 }
+    @inlinable package static var boot: Int { 56 }
+    @inlinable package static var session: Int { 72 }
+    @inlinable package static var epoch: Int { 80 }
+    @inlinable package static var ready: Int { 88 }
   }
 
   /// Control words, each on a line of its own unless only the writer touches them.
   package enum Control {
-    package static let writerWord = 4096
-    package static let nextTicket = 4160
-    package static let passes = 4168
-    package static let waitMap = 4224  // 256 bits
-    package static let visible = 4288  // version << 1 | sleep bit
-    package static let told = 4352
-    package static let listeners = 4416  // 256 bits
-    package static let slotsInUse = 4480  // high-water mark of reader slots
-    package static let checkpointWord = 4544
-    package static let appendWord = 4608
+    @inlinable package static var writerWord: Int { 4096 }
+    @inlinable package static var nextTicket: Int { 4160 }
+    @inlinable package static var passes: Int { 4168 }
+    @inlinable package static var waitMap: Int { 4224 }  // 256 bits
+    @inlinable package static var visible: Int { 4288 }  // version << 1 | sleep bit
+    @inlinable package static var told: Int { 4352 }
+    @inlinable package static var listeners: Int { 4416 }  // 256 bits
+    @inlinable package static var slotsInUse: Int { 4480 }  // high-water mark of reader slots
+    @inlinable package static var checkpointWord: Int { 4544 }
+    @inlinable package static var appendWord: Int { 4608 }
 
     // touched by the owner of the writer word only
-    package static let tip = 4672
-    package static let jver = 4680
-    package static let pendingFull = 4688
-    package static let confirmed = 4696
-    package static let poisoned = 4704
-    package static let syncing = 4712
-    package static let appending = 4720
-    package static let appended = 4728
-    package static let may0 = 4736
-    package static let may1 = 4744
-    package static let tipRoot = 4752
-    package static let tipExtents = 4760
-    package static let fingerprint = 4768
-    package static let flags = 4776
-    package static let oldestUnsynced = 4784  // monotonic ns when the oldest unsynced commit was made; 0: none
-    package static let needsMark = 4792
-    package static let fullSyncFailed = 4800
+    @inlinable package static var tip: Int { 4672 }
+    @inlinable package static var jver: Int { 4680 }
+    @inlinable package static var pendingFull: Int { 4688 }
+    @inlinable package static var confirmed: Int { 4696 }
+    @inlinable package static var poisoned: Int { 4704 }
+    @inlinable package static var syncing: Int { 4712 }
+    @inlinable package static var appending: Int { 4720 }
+    @inlinable package static var appended: Int { 4728 }
+    /// Version of the newest durable slot; 0: holds nothing (tmpfs)
+    @inlinable package static var synced: Int { 4736 }
+    @inlinable package static var attempt: Int { 4744 }
+    @inlinable package static var tipRoot: Int { 4752 }
+    @inlinable package static var tipExtents: Int { 4760 }
+    @inlinable package static var fingerprint: Int { 4768 }
+    @inlinable package static var flags: Int { 4776 }
+    @inlinable package static var oldestUnsynced: Int { 4784 }  // monotonic ns when the oldest unsynced commit was made; 0: none
+    @inlinable package static var needsMark: Int { 4792 }
+    @inlinable package static var syncingSince: Int { 4800 }
+    @inlinable package static var attemptRoot: Int { 4816 }
+    @inlinable package static var attemptExtents: Int { 4824 }
+    @inlinable package static var tipTime: Int { 4832 }
 
     // allocator
-    package static let extentCount = 4864
-    package static let backedExtents = 4872
-    package static let listGeneration = 4880
-    package static let scanNext = 4888
-    package static let freeHead = 4896
-    package static let freeExtents = 4904
-    package static let liveBytes = 4912
+    @inlinable package static var extentCount: Int { 4864 }
+    @inlinable package static var backedExtents: Int { 4872 }
+    @inlinable package static var listGeneration: Int { 4880 }
+    @inlinable package static var scanNext: Int { 4888 }
+    @inlinable package static var freeHead: Int { 4896 }
+    @inlinable package static var freeExtents: Int { 4904 }
+    @inlinable package static var liveBytes: Int { 4912 }
     // waiting blocks
-    package static let poolCount = 4928
-    package static let poolCapacity = 4936
-    package static let poolFree = 4944
-    package static let freshHead = 4952
-    package static let freshTail = 4960
-    package static let freshCount = 4968
-    package static let reclaiming = 4976
-    package static let waitingCount = 4984
+    @inlinable package static var poolCount: Int { 4928 }
+    @inlinable package static var poolCapacity: Int { 4936 }
+    @inlinable package static var poolFree: Int { 4944 }
+    @inlinable package static var freshHead: Int { 4952 }
+    @inlinable package static var freshTail: Int { 4960 }
+    @inlinable package static var freshCount: Int { 4968 }
+    @inlinable package static var reclaiming: Int { 4976 }
+    @inlinable package static var waitingCount: Int { 4984 }
   }
 
   /// Statistics, counters only
   package enum Statistics {
-    package static let commits = 5120
-    package static let aborts = 5128
-    package static let takeovers = 5136
-    package static let reclaimed = 5144
-    package static let checkpoints = 5152
-    package static let wakes = 5160
-    package static let hints = 5168
-    package static let leaked = 5176
+    @inlinable package static var commits: Int { 5120 }
+    @inlinable package static var aborts: Int { 5128 }
+    @inlinable package static var takeovers: Int { 5136 }
+    @inlinable package static var reclaimed: Int { 5144 }
+    @inlinable package static var checkpoints: Int { 5152 }
+    @inlinable package static var wakes: Int { 5160 }
+    @inlinable package static var hints: Int { 5168 }
+    @inlinable package static var leaked: Int { 5176 }
   }
 
-  package static let maximumPeers = 256
+  @inlinable package static var maximumPeers: Int { 256 }
   package enum Peer {
-    package static let table = 8192
-    package static let size = 128
-    package static let generation = 0
-    package static let park = 4
-    package static let ticket = 8
-    package static let skip = 16
-    package static let process = 24  // process id in its own namespace: for people only
-    package static let joined = 32  // ns since 1970
-    package static let name = 40  // 48 bytes, NUL-padded
-    package static let nameSize = 48
-    package static let writerSince = 88
+    @inlinable package static var table: Int { 8192 }
+    @inlinable package static var size: Int { 128 }
+    @inlinable package static var generation: Int { 0 }
+    @inlinable package static var park: Int { 4 }
+    @inlinable package static var ticket: Int { 8 }
+    @inlinable package static var skip: Int { 16 }
+    @inlinable package static var process: Int { 24 }  // process id in its own namespace: for people only
+    @inlinable package static var joined: Int { 32 }  // ns since 1970
+    @inlinable package static var name: Int { 40 }  // 48 bytes, NUL-padded
+    @inlinable package static var nameSize: Int { 48 }
+    @inlinable package static var writerSince: Int { 88 }
   }
 
-  package static let maximumSlots = 1024
+  @inlinable package static var maximumSlots: Int { 1024 }
   package enum ReaderSlot {
-    package static let table = 8192 + 256 * 128
-    package static let size = 64
-    package static let owner = 0  // 0 free, else generation << 16 | peer index + 1
-    package static let pin = 8  // 0 none, else version << 1 | follows (holds every later version too)
-    package static let root = 16
-    package static let extents = 24
-    package static let since = 32  // ns since 1970, when the pin was taken, 0 where nobody asked
+    @inlinable package static var table: Int { 8192 + 256 * 128 }
+    @inlinable package static var size: Int { 64 }
+    @inlinable package static var owner: Int { 0 }  // 0 free, else generation << 16 | peer index + 1
+    @inlinable package static var pin: Int { 8 }  // 0 none, else version << 1 | follows (holds every later version too)
+    @inlinable package static var root: Int { 16 }
+    @inlinable package static var extents: Int { 24 }
+    @inlinable package static var since: Int { 32 }  // ns since 1970, when the pin was taken, 0 where nobody asked
   }
 
-  package static let ringSize = 2048
+  @inlinable package static var ringSize: Int { 2048 }
   package enum RingEntry {
-    package static let table = ReaderSlot.table + 1024 * 64
-    package static let size = 32
-    package static let version = 0
-    package static let root = 8
-    package static let extents = 16
-    package static let time = 24
+    @inlinable package static var table: Int { ReaderSlot.table + 1024 * 64 }
+    @inlinable package static var size: Int { 32 }
+    @inlinable package static var version: Int { 0 }
+    @inlinable package static var root: Int { 8 }
+    @inlinable package static var extents: Int { 16 }
+    @inlinable package static var time: Int { 24 }
   }
 
   /// One bit an extent: the transaction journal.
-  package static let touchedOffset = RingEntry.table + ringSize * RingEntry.size
-  package static let touchedSize = DataLayout.maximumExtents / 8
+  @inlinable package static var touchedOffset: Int { RingEntry.table + ringSize * RingEntry.size }
+  @inlinable package static var touchedSize: Int { DataLayout.maximumExtents / 8 }
 
-  package static let maximumClasses = 64
-  package static let magazineCapacity = 128
+  @inlinable package static var maximumClasses: Int { 64 }
+  @inlinable package static var magazineCapacity: Int { 128 }
   /// Per size class: counts, then refs of blocks that are free though their bits are set.
   package enum ClassState {
-    package static let table = touchedOffset + touchedSize
-    package static let size = 64 + magazineCapacity * 4
-    package static let filled = 0
-    package static let current = 4  // extent now allocated from
-    package static let word = 8  // next bitmap word of it
-    package static let partialHead = 12
-    package static let magazine = 64
+    @inlinable package static var table: Int { touchedOffset + touchedSize }
+    @inlinable package static var size: Int { 64 + magazineCapacity * 4 }
+    @inlinable package static var filled: Int { 0 }
+    @inlinable package static var current: Int { 4 }  // extent now allocated from
+    @inlinable package static var word: Int { 8 }  // next bitmap word of it
+    @inlinable package static var partialHead: Int { 12 }
+    @inlinable package static var magazine: Int { 64 }
   }
 
   /// Waiting blocks that some pin holds, by that pin's slot: {pin, head, count}; 8 more for durable slots and the like.
   package enum Bin {
-    package static let table = ClassState.table + maximumClasses * ClassState.size
-    package static let count = 1024 + 8
-    package static let size = 16
-    package static let pin = 0
-    package static let head = 8
+    @inlinable package static var table: Int { ClassState.table + maximumClasses * ClassState.size }
+    @inlinable package static var count: Int { 1024 + 8 }
+    @inlinable package static var size: Int { 16 }
+    @inlinable package static var pin: Int { 0 }
+    @inlinable package static var head: Int { 8 }
   }
 
   /// Waiting blocks, growing to the end of the file.
   package enum Waiting {
-    package static let pool = (Bin.table + Bin.count * Bin.size + 4095) & ~4095
-    package static let size = 24
-    package static let made = 0
-    package static let replaced = 8
-    package static let ref = 16  // 0: entry not in use
-    package static let next = 20  // index + 1
-    package static let growth = 64 * 1024
+    @inlinable package static var pool: Int { (Bin.table + Bin.count * Bin.size + 4095) & ~4095 }
+    @inlinable package static var size: Int { 24 }
+    @inlinable package static var made: Int { 0 }
+    @inlinable package static var replaced: Int { 8 }
+    @inlinable package static var ref: Int { 16 }  // 0: entry not in use
+    @inlinable package static var next: Int { 20 }  // index + 1
+    @inlinable package static var growth: Int { 64 * 1024 }
   }
-  package static let initialSize = Waiting.pool + Waiting.growth
+  @inlinable package static var initialSize: Int { Waiting.pool + Waiting.growth }
   /// Address space kept for the lock file; its waiting pool never grows beyond.
-  package static let reserved = 1 << 28
-  package static let maximumWaiting = (reserved - Waiting.pool) / Waiting.size
+  @inlinable package static var reserved: Int { 1 << 28 }
+  @inlinable package static var maximumWaiting: Int { (reserved - Waiting.pool) / Waiting.size }
 }

@@ -1,0 +1,164 @@
+import ReefSystem
+import Synchronization
+
+/// Giving back what nobody can see any more.
+///
+/// A block made at m and replaced at r is seen by the versions m … r−1. It is free iff r ≤ visible and no pin lies in
+/// m ..< r, where pins are the reader slots, the durable versions a slot on disk may name, and every version from a
+/// following reader's on. A pass costs what it frees and files, never the size of what waits.
+package struct Reclaimer: ~Copyable {
+  /// Pins as this pass sees them, by slot; after the reader slots come the versions that disk slots may name.
+  let pins: UnsafeMutablePointer<UInt64>
+  var count = 0
+  /// Newest pin of all.
+  var newest: UInt64 = 0
+  /// Versions from here on are all held by following readers.
+  var floor: UInt64 = .max
+  /// Pins other than the newest version that another process holds: reason to ask whether it lives.
+  var held = 0
+
+  package init() {
+    pins = .allocate(capacity: LockLayout.Bin.count)
+    pins.initialize(repeating: 0, count: LockLayout.Bin.count)
+  }
+  deinit { pins.deallocate() }
+}
+
+extension Space {
+  /// Reads all pins. The sequentially consistent fence pairs with the one in the readers' publish protocol: without it
+  /// a reader could re-check an old version while its pin still waits in its store buffer.
+  func scan(_ reclaimer: inout Reclaimer) {
+    atomicMemoryFence(ordering: .sequentiallyConsistent)
+    let visible = visibleVersion
+    var newest: UInt64 = 0
+    var floor = UInt64.max
+    var held = 0
+    let count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
+    for slot in 0..<count {
+      let raw = (lock + LockLayout.ReaderSlot.table &+ slot &* LockLayout.ReaderSlot.size &+ LockLayout.ReaderSlot.pin)
+        .load(as: UInt64.self)
+      let version = raw &>> 1
+      reclaimer.pins[slot] = version
+      if version == 0 { continue }
+      if version > newest { newest = version }
+      if version < visible { held &+= 1 }
+      // A follower so far behind that the ring has forgotten its versions gets a gap anyway: it holds one version only.
+      if raw & 1 != 0, visible &- version < UInt64(LockLayout.ringSize), version < floor { floor = version }
+    }
+    atomicMemoryFence(ordering: .acquiring)
+    for slot in count..<LockLayout.maximumSlots where reclaimer.pins[slot] != 0 { reclaimer.pins[slot] = 0 }
+    let durable = [
+      control(LockLayout.Control.synced), control(LockLayout.Control.attempt), control(LockLayout.Control.appending),
+    ]
+    for index in 0..<3 {
+      reclaimer.pins[LockLayout.maximumSlots + index] = durable[index]
+      if durable[index] > newest { newest = durable[index] }
+    }
+    reclaimer.count = count
+    reclaimer.newest = newest
+    reclaimer.floor = floor
+    reclaimer.held = held
+  }
+
+  @inline(__always) var visibleVersion: UInt64 { control(LockLayout.Control.visible) &>> 1 }
+
+  /// One pass: bins whose pin is gone, then fresh entries. Returns how many blocks came free.
+  @inline(never)
+  @discardableResult
+  package mutating func reclaim(_ reclaimer: inout Reclaimer) -> Int {
+    scan(&reclaimer)
+    setControl(LockLayout.Control.reclaiming, 1)
+    Space.barrier()
+    var freed = 0
+    for slot in 0..<reclaimer.count { freed &+= refile(slot, reclaimer) }
+    for slot in LockLayout.maximumSlots..<(LockLayout.maximumSlots + 3) { freed &+= refile(slot, reclaimer) }
+
+    let limit = min(visibleVersion, reclaimer.floor)
+    while true {
+      let link = UInt32(truncatingIfNeeded: control(LockLayout.Control.freshHead))
+      if link == 0 { break }
+      let entry = waiting(Int(link &- 1))
+      if entry.load(fromByteOffset: LockLayout.Waiting.replaced, as: UInt64.self) > limit { break }
+      let next = entry.load(fromByteOffset: LockLayout.Waiting.next, as: UInt32.self)
+      setControl(LockLayout.Control.freshHead, UInt64(next))
+      if next == 0 { setControl(LockLayout.Control.freshTail, 0) }
+      setControl(LockLayout.Control.freshCount, control(LockLayout.Control.freshCount) &- 1)
+      if place(link, entry, reclaimer) { freed &+= 1 }
+    }
+    Space.barrier()
+    setControl(LockLayout.Control.reclaiming, 0)
+    setControl(LockLayout.Statistics.reclaimed, control(LockLayout.Statistics.reclaimed) &+ UInt64(freed))
+    return freed
+  }
+
+  /// Frees an entry's block, or files it under the newest pin that sees it. True: freed.
+  @inline(__always)
+  private mutating func place(_ link: UInt32, _ entry: UnsafeMutableRawPointer, _ reclaimer: borrowing Reclaimer) -> Bool {
+    let made = entry.load(fromByteOffset: LockLayout.Waiting.made, as: UInt64.self)
+    if reclaimer.newest >= made {
+      let replaced = entry.load(fromByteOffset: LockLayout.Waiting.replaced, as: UInt64.self)
+      if let slot = holder(made, replaced, reclaimer) {
+        file(link, entry, slot, reclaimer.pins[slot])
+        return false
+      }
+    }
+    let ref = entry.load(fromByteOffset: LockLayout.Waiting.ref, as: UInt32.self)
+    // Marked before it is freed: killed in between, repair frees it (again), before anybody could allocate it.
+    entry.storeBytes(of: .max, toByteOffset: LockLayout.Waiting.made, as: UInt64.self)
+    Space.barrier()
+    free(ref)
+    Space.barrier()
+    giveBack(link, entry)
+    return true
+  }
+
+  @inline(never)
+  private func holder(_ made: UInt64, _ replaced: UInt64, _ reclaimer: borrowing Reclaimer) -> Int? {
+    var best: UInt64 = 0
+    var at = -1
+    for slot in 0..<reclaimer.count {
+      let pin = reclaimer.pins[slot]
+      if pin < replaced, pin > best {
+        best = pin
+        at = slot
+      }
+    }
+    for slot in LockLayout.maximumSlots..<(LockLayout.maximumSlots + 3) {
+      let pin = reclaimer.pins[slot]
+      if pin < replaced, pin > best {
+        best = pin
+        at = slot
+      }
+    }
+    return best >= made && at >= 0 && best > 0 ? at : nil
+  }
+
+  private func bin(_ slot: Int) -> UnsafeMutableRawPointer { lock + (LockLayout.Bin.table &+ slot &* LockLayout.Bin.size) }
+
+  private func file(_ link: UInt32, _ entry: UnsafeMutableRawPointer, _ slot: Int, _ pin: UInt64) {
+    let bin = bin(slot)
+    entry.storeBytes(
+      of: bin.load(fromByteOffset: LockLayout.Bin.head, as: UInt32.self), toByteOffset: LockLayout.Waiting.next,
+      as: UInt32.self)
+    bin.storeBytes(of: pin, toByteOffset: LockLayout.Bin.pin, as: UInt64.self)
+    bin.storeBytes(of: link, toByteOffset: LockLayout.Bin.head, as: UInt32.self)
+    setControl(LockLayout.Control.waitingCount, control(LockLayout.Control.waitingCount) &+ 1)
+  }
+
+  /// Looks again at what a slot's pin held, once that pin is gone.
+  private mutating func refile(_ slot: Int, _ reclaimer: borrowing Reclaimer) -> Int {
+    let bin = bin(slot)
+    var link = bin.load(fromByteOffset: LockLayout.Bin.head, as: UInt32.self)
+    if link == 0 || bin.load(fromByteOffset: LockLayout.Bin.pin, as: UInt64.self) == reclaimer.pins[slot] { return 0 }
+    bin.storeBytes(of: 0, toByteOffset: LockLayout.Bin.head, as: UInt32.self)
+    var freed = 0
+    while link != 0 {
+      let entry = waiting(Int(link &- 1))
+      let next = entry.load(fromByteOffset: LockLayout.Waiting.next, as: UInt32.self)
+      setControl(LockLayout.Control.waitingCount, control(LockLayout.Control.waitingCount) &- 1)
+      if place(link, entry, reclaimer) { freed &+= 1 }
+      link = next
+    }
+    return freed
+  }
+}
