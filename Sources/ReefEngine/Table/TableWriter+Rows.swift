@@ -1,0 +1,151 @@
+/// Inserting, changing and deleting rows.
+extension TableWriter {
+  /// Where the next row should be encoded so that an append costs no copy: the open leaf's next free row.
+  @inline(__always)
+  package func beginRow() -> (scratch: LeafScratch, row: Int) {
+    if state.pointee.isOpen {
+      let row = state.pointee.rows
+      if scratch.columns > 64 { scratch.clear(row: row) }
+      return (scratch, row)
+    }
+    spare.arena.pointee.used = 0
+    spare.clearNulls()
+    if spare.columns > 64 { spare.clear(row: 0) }
+    return (spare, 0)
+  }
+
+  /// Drops a row that was encoded but not inserted.
+  package func abandonRow(_ scratch: LeafScratch, _ row: Int) { scratch.clear(row: row) }
+
+  /// Takes in the row that was encoded at `row` of `source`. False: the key exists, and nothing changed.
+  @inline(__always)
+  package func insert(
+    _ space: inout Space, key: Int64, from source: LeafScratch, row: Int
+  ) throws(StoreError) -> Bool {
+    let rows = state.pointee.rows
+    if source === scratch, rows < Self.capacity, key <= state.pointee.high,
+      rows > 0 ? key > scratch.keys[rows &- 1] : key >= state.pointee.low
+    {
+      if !bytesColumns.isEmpty { try makeBlobs(&space, scratch, row) }
+      scratch.keys[rows] = key
+      state.pointee.rows = rows &+ 1
+      state.pointee.isDirty = true
+      state.pointee.count &+= 1
+      return true
+    }
+    return try insertSlowly(&space, key: key, from: source, row: row)
+  }
+
+  @inline(never)
+  private func insertSlowly(
+    _ space: inout Space, key: Int64, from source: LeafScratch, row: Int
+  ) throws(StoreError) -> Bool {
+    if source === scratch {
+      spare.arena.pointee.used = 0
+      spare.clearNulls()
+      move(from: scratch, row, to: spare, 0)
+      scratch.clear(row: row)
+    }
+    while true {
+      if covers(key), state.pointee.rows == Self.capacity {
+        // Full: keys in order leave it full, others split it in halves.
+        if key > scratch.keys[Self.capacity - 1] {
+          try flush(&space)
+          state.pointee.isOpen = false
+        } else {
+          try pack(&space, splitAt: Self.capacity / 2)
+          state.pointee.isOpen = false
+        }
+      }
+      try open(&space, for: key)
+      if state.pointee.rows < Self.capacity { break }
+      let at = position(key)
+      if at < state.pointee.rows, scratch.keys[at] == key { return false }
+    }
+    let at = position(key)
+    if at < state.pointee.rows, scratch.keys[at] == key { return false }
+    scratch.shift(from: at, count: state.pointee.rows, by: 1)
+    move(from: spare, 0, to: scratch, at)
+    try makeBlobs(&space, scratch, at)
+    scratch.keys[at] = key
+    state.pointee.rows += 1
+    state.pointee.isDirty = true
+    state.pointee.count &+= 1
+    return true
+  }
+
+  /// First row of the open leaf whose key is `key` or more.
+  func position(_ key: Int64) -> Int {
+    var low = 0
+    var high = state.pointee.rows
+    while low < high {
+      let middle = (low + high) >> 1
+      if scratch.keys[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  private func move(from source: LeafScratch, _ row: Int, to target: LeafScratch, _ place: Int) {
+    for column in 0..<source.columns {
+      let cell = source.cell(column, row).pointee
+      if source.kinds[column] & 1 != 0 {
+        target.cell(column, place).pointee =
+          target.arena.pointee.append(source.bytes(cell)) | (cell & LeafScratch.blobBit)
+      } else {
+        target.cell(column, place).pointee = cell
+      }
+      if source.optional[column] { target.setNull(column, place, source.isNull(column, row)) }
+    }
+  }
+
+  /// Moves long values of a row into blob nodes.
+  @inline(__always)
+  private func makeBlobs(_ space: inout Space, _ scratch: LeafScratch, _ row: Int) throws(StoreError) {
+    for column in bytesColumns {
+      let cell = scratch.cell(column, row).pointee
+      if cell &>> 32 > UInt64(LeafBuilder.longestInline), cell & LeafScratch.blobBit == 0 {
+        scratch.cell(column, row).pointee = try blobCell(&space, scratch, scratch.bytes(cell))
+      }
+    }
+  }
+
+  @inline(never)
+  func blobCell(
+    _ space: inout Space, _ scratch: LeafScratch, _ bytes: UnsafeRawBufferPointer
+  ) throws(StoreError) -> UInt64 {
+    let entry = try LeafBuilder.blob(&space, bytes)
+    var descriptor = (entry, UInt64(bytes.count))
+    return withUnsafeBytes(of: &descriptor) { scratch.arena.pointee.append($0) } | LeafScratch.blobBit
+  }
+
+  /// Deletes the row. False: there is none.
+  package func delete(_ space: inout Space, key: Int64) throws(StoreError) -> Bool {
+    if !covers(key) {
+      // Only a row that exists is worth opening its leaf for.
+      try flush(&space)
+      guard case .leaf(let node) = try locate(space, key), try leafView(space, node).find(key) >= 0 else {
+        return false
+      }
+    }
+    try open(&space, for: key)
+    let at = position(key)
+    guard at < state.pointee.rows, scratch.keys[at] == key else { return false }
+    try retireBlobs(&space, scratch, at)
+    scratch.shift(from: at + 1, count: state.pointee.rows, by: -1)
+    state.pointee.rows -= 1
+    state.pointee.isDirty = true
+    state.pointee.count &-= 1
+    if state.pointee.rows == 0 { try flush(&space) }
+    return true
+  }
+
+  private func retireBlobs(_ space: inout Space, _ scratch: LeafScratch, _ row: Int) throws(StoreError) {
+    for column in bytesColumns { try retireBlob(&space, scratch, scratch.cell(column, row).pointee) }
+  }
+  func retireBlob(_ space: inout Space, _ scratch: LeafScratch, _ cell: UInt64) throws(StoreError) {
+    guard cell & LeafScratch.blobBit != 0 else { return }
+    let bytes = scratch.bytes(cell)
+    guard bytes.count == 16 else { return }
+    space.retire(try space.enter(bytes.loadUnaligned(as: UInt64.self), kind: NodeKind.blob))
+  }
+}

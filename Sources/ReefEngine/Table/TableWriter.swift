@@ -1,0 +1,109 @@
+/// The writing side of one table: a copy-on-write B+tree whose leaves hold up to 256 rows by column.
+///
+/// At most one leaf is *open*: unpacked in a `LeafScratch`, so that inserting rows in key order, or deleting neighbours,
+/// packs each leaf once. Everything else changes the column nodes of the transaction in place. `sync` packs the open
+/// leaf and writes the counters; the tree is whole and readable after it.
+///
+/// One per table and process, reused from transaction to transaction. All methods need the writer word.
+package final class TableWriter: @unchecked Sendable {
+  package let index: Int
+  package let schema: TypeSchema
+  package let keyKind: TypeSchema.KeyKind
+  let scratch: LeafScratch
+  /// A row on its way into another leaf than the open one, and single columns being rebuilt.
+  let spare: LeafScratch
+  package let state: UnsafeMutablePointer<State>
+  let path: UnsafeMutablePointer<PathStep>
+  let bytesColumns: [Int]
+
+  package struct State {
+    /// The table's node; owned by the transaction once `isOwned`.
+    package var node: UnsafeMutableRawPointer
+    package var isOwned = false
+    /// Serial number of the transaction that loaded it.
+    package var transaction: UInt64 = 0
+    package var count: UInt64 = 0
+    package var nextKey: Int64 = 0
+    package var keyIndexRoot: UInt64 = 0
+    package var keyIndexDepth: Int = 0
+    // The open leaf: its rows lie in `scratch`.
+    var isOpen = false
+    var isDirty = false
+    /// It has no node in the tree yet.
+    var isNew = false
+    var rows = 0
+    /// Keys that belong into it.
+    var low: Int64 = 0
+    var high: Int64 = 0
+    /// Why the last change that did nothing did nothing.
+    var lastOutcome = Outcome.missing
+    /// Length of the column node that was built last.
+    var lastColumnLength = 0
+  }
+
+  struct PathStep {
+    var node: UnsafeMutableRawPointer
+    var index: Int
+  }
+
+  package init(index: Int, schema: TypeSchema) {
+    self.index = index
+    self.schema = schema
+    keyKind = schema.keyKind
+    scratch = LeafScratch(schema)
+    spare = LeafScratch(schema)
+    state = .allocate(capacity: 1)
+    state.initialize(to: State(node: UnsafeMutableRawPointer(scratch.keys)))
+    path = .allocate(capacity: TableView.maximumDepth + 2)
+    path.initialize(
+      repeating: PathStep(node: UnsafeMutableRawPointer(scratch.keys), index: 0), count: TableView.maximumDepth + 2)
+    bytesColumns = schema.properties.indices.filter {
+      schema.properties[$0].type == .string || schema.properties[$0].type == .data
+    }
+  }
+
+  deinit {
+    state.deallocate()
+    path.deallocate()
+  }
+
+  /// Begins with what the transaction's root says of the table.
+  package func load(_ space: inout Space, entry: UInt64, transaction: UInt64) throws(StoreError) {
+    let node = try space.enter(entry, kind: NodeKind.table)
+    guard node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self) >= UInt32(DataLayout.Table.indexes),
+      node.load(fromByteOffset: DataLayout.Table.depth, as: UInt32.self) <= UInt32(TableView.maximumDepth)
+    else { throw space.damaged("the node of table \(schema.name)") }
+    state.pointee.node = node
+    state.pointee.isOwned = space.isOwned(node)
+    state.pointee.count = node.load(fromByteOffset: DataLayout.Table.count, as: UInt64.self)
+    state.pointee.nextKey = node.load(fromByteOffset: DataLayout.Table.nextKey, as: Int64.self)
+    state.pointee.keyIndexRoot = node.load(fromByteOffset: DataLayout.Table.keyIndexRoot, as: UInt64.self)
+    state.pointee.keyIndexDepth = Int(node.load(fromByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self))
+    state.pointee.isOpen = false
+    state.pointee.isDirty = false
+    state.pointee.transaction = transaction
+  }
+
+  // MARK: Root and depth lie in the table's node, which must be owned to be set
+
+  var root: UInt64 { state.pointee.node.load(fromByteOffset: DataLayout.Table.root, as: UInt64.self) }
+  var depth: Int { Int(state.pointee.node.load(fromByteOffset: DataLayout.Table.depth, as: UInt32.self)) }
+  func setRoot(_ entry: UInt64, depth: Int) {
+    state.pointee.node.storeBytes(of: entry, toByteOffset: DataLayout.Table.root, as: UInt64.self)
+    state.pointee.node.storeBytes(of: UInt32(depth), toByteOffset: DataLayout.Table.depth, as: UInt32.self)
+  }
+  func setRoot(_ entry: UInt64) {
+    state.pointee.node.storeBytes(of: entry, toByteOffset: DataLayout.Table.root, as: UInt64.self)
+  }
+
+  /// Packs the open leaf and writes the counters. The table's node must be owned.
+  package func sync(_ space: inout Space) throws(StoreError) {
+    try flush(&space)
+    let node = state.pointee.node
+    node.storeBytes(of: state.pointee.count, toByteOffset: DataLayout.Table.count, as: UInt64.self)
+    node.storeBytes(of: state.pointee.nextKey, toByteOffset: DataLayout.Table.nextKey, as: Int64.self)
+    node.storeBytes(of: state.pointee.keyIndexRoot, toByteOffset: DataLayout.Table.keyIndexRoot, as: UInt64.self)
+    node.storeBytes(
+      of: UInt32(state.pointee.keyIndexDepth), toByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self)
+  }
+}
