@@ -104,7 +104,9 @@ extension Space {
     guard length <= Int(UInt32.max) else {
       throw .invalidArgument("a value of \(length) bytes is over the limit of 4 GiB")
     }
-    let first = try findRun(count) ?? extend(by: count)
+    var first = try findRun(count)
+    if first == nil { first = try extend(by: count) }
+    guard let first else { throw .outOfSpace(path: file.path, needed: length) }
     touch(first)
     for extent in first..<(first + count) {
       let descriptor = descriptor(extent)

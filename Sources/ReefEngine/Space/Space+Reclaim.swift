@@ -35,8 +35,8 @@ extension Space {
     var held = 0
     let count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
     for slot in 0..<count {
-      let raw = (lock + LockLayout.ReaderSlot.table &+ slot &* LockLayout.ReaderSlot.size &+ LockLayout.ReaderSlot.pin)
-        .load(as: UInt64.self)
+      let place = LockLayout.ReaderSlot.table &+ slot &* LockLayout.ReaderSlot.size &+ LockLayout.ReaderSlot.pin
+      let raw = lock.load(fromByteOffset: place, as: UInt64.self)
       let version = raw &>> 1
       reclaimer.pins[slot] = version
       if version == 0 { continue }
@@ -47,13 +47,11 @@ extension Space {
     }
     atomicMemoryFence(ordering: .acquiring)
     for slot in count..<LockLayout.maximumSlots where reclaimer.pins[slot] != 0 { reclaimer.pins[slot] = 0 }
-    let durable = [
-      control(LockLayout.Control.synced), control(LockLayout.Control.attempt), control(LockLayout.Control.appending),
-    ]
-    for index in 0..<3 {
-      reclaimer.pins[LockLayout.maximumSlots + index] = durable[index]
-      if durable[index] > newest { newest = durable[index] }
-    }
+    let disk = reclaimer.pins + LockLayout.maximumSlots
+    disk[0] = control(LockLayout.Control.synced)
+    disk[1] = control(LockLayout.Control.attempt)
+    disk[2] = control(LockLayout.Control.appending)
+    newest = max(newest, disk[0], disk[1], disk[2])
     reclaimer.count = count
     reclaimer.newest = newest
     reclaimer.floor = floor

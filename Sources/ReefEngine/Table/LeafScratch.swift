@@ -141,7 +141,7 @@ package final class LeafScratch: @unchecked Sendable {
     return leaf.count
   }
 
-  private func load(_ leaf: LeafView, _ column: Int) throws(StoreError) {
+  func load(_ leaf: LeafView, _ column: Int) throws(StoreError) {
     let view = try leaf.column(column)
     let count = leaf.count
     let start = cell(column, 0)

@@ -34,7 +34,7 @@ extension TableWriter {
           let node = path[level].node
           let shift = Self.shift(height: 1)
           let slot = Self.base(node) &+ Int64(path[level].index) &<< Self.shift(node)
-          let start = slot &+ Int64(bitPattern: UInt64(bitPattern: key &- slot) &>> UInt64(shift) &<< UInt64(shift))
+          let start = slot &+ Int64(bitPattern: (UInt64(bitPattern: key &- slot) &>> UInt64(shift)) &<< UInt64(shift))
           return startLeaf(low: start, high: start &+ (1 << Int64(shift) &- 1))
         }
         if path[level].index == DataLayout.Inner.fanOut { return startLeaf(low: key, high: .max) }

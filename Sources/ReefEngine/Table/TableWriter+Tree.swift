@@ -202,7 +202,7 @@ extension TableWriter {
   /// The multiple of a node's child width, counted from `slot`, that `key` lies in: bases of chained nodes line up.
   private func alignedSlot(_ key: Int64, from slot: Int64, height: Int) -> Int64 {
     let shift = UInt64(Self.shift(height: height))
-    return slot &+ Int64(bitPattern: UInt64(bitPattern: key &- slot) &>> shift &<< shift)
+    return slot &+ Int64(bitPattern: (UInt64(bitPattern: key &- slot) &>> shift) &<< shift)
   }
 
   /// Inserts a subtree right after path level `level` (the leaf where `level` is the depth), splitting upwards.

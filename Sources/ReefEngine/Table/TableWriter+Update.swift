@@ -34,7 +34,7 @@ extension TableWriter {
       Self.store(bits, node + start, row, form & ColumnForm.mask)
       return .changed
     }
-    try rebuild(&space, leaf, column) { scratch throws(StoreError) in
+    try rebuild(&space, leaf, column) { _, scratch throws(StoreError) in
       scratch.cell(column, row).pointee = bits
       scratch.setNull(column, row, false)
     }
@@ -49,7 +49,7 @@ extension TableWriter {
     guard let (leaf, row) = try rebuildable(&space, key: key, column: column, isSame: { $0.isNull($1) }) else {
       return state.pointee.lastOutcome
     }
-    try rebuild(&space, leaf, column) { scratch throws(StoreError) in
+    try rebuild(&space, leaf, column) { space, scratch throws(StoreError) in
       if self.bytesColumns.contains(column) {
         try self.retireBlob(&space, scratch, scratch.cell(column, row).pointee)
       }
@@ -78,7 +78,7 @@ extension TableWriter {
     guard let (leaf, row) = try rebuildable(&space, key: key, column: column, isSame: isSame) else {
       return state.pointee.lastOutcome
     }
-    try rebuild(&space, leaf, column) { scratch throws(StoreError) in
+    try rebuild(&space, leaf, column) { space, scratch throws(StoreError) in
       if !isUUID { try self.retireBlob(&space, scratch, scratch.cell(column, row).pointee) }
       if bytes.count > LeafBuilder.longestInline {
         scratch.cell(column, row).pointee = try self.blobCell(&space, scratch, bytes)
@@ -137,14 +137,14 @@ extension TableWriter {
 
   private func rebuild(
     _ space: inout Space, _ leaf: UnsafeMutableRawPointer, _ column: Int,
-    _ change: (LeafScratch) throws(StoreError) -> Void
+    _ change: (inout Space, LeafScratch) throws(StoreError) -> Void
   ) throws(StoreError) {
     let view = try leafView(space, leaf)
     guard column < view.columnCount else { throw space.damaged("a leaf of \(schema.name) lacks a column") }
     spare.arena.pointee.used = 0
     spare.clearNulls()
     try spare.load(view, column)
-    try change(spare)
+    try change(&space, spare)
     let entry = view.columnEntry(column)
     let built = try LeafBuilder.build(&space, spare, column, from: 0, count: view.count)
     if built != 0 {
