@@ -87,6 +87,7 @@ long reef_thread_start(uint64_t *out, reef_thread_body body, void *context, cons
   return 0;
 }
 long reef_thread_join(uint64_t thread) { return -(long)pthread_join((pthread_t)thread, NULL); }
+long reef_thread_detach(uint64_t thread) { return -(long)pthread_detach((pthread_t)thread); }
 
 // fork
 

@@ -1,6 +1,6 @@
 import CReefSystem
 
-/// A thread of the engine's own: no signals, a name, and it must be joined.
+/// A thread of the engine's own: no signals, a name, and it must be joined or detached.
 package final class SystemThread: @unchecked Sendable {
   private final class Body: Sendable {
     let run: @Sendable () -> Void
@@ -29,4 +29,7 @@ package final class SystemThread: @unchecked Sendable {
 
   /// Waits for the thread to end. Once, and not from the thread itself.
   package func join() { _ = reef_thread_join(handle) }
+
+  /// Lets the thread end by itself. Instead of `join`.
+  package func detach() { _ = reef_thread_detach(handle) }
 }

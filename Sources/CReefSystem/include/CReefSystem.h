@@ -82,10 +82,11 @@ void reef_pause(void);
 long reef_current_node(void);
 
 // Threads
-/// A detached=false thread; join with reef_thread_join.
+/// To be joined or detached.
 typedef void (*reef_thread_body)(void *_Nullable context);
 long reef_thread_start(uint64_t *out, reef_thread_body body, void *_Nullable context, const char *name);
 long reef_thread_join(uint64_t thread);
+long reef_thread_detach(uint64_t thread);
 
 // fork: one process-wide mutex that is never held across a fork by another thread, and descriptors that children close
 void reef_fork_lock(void);

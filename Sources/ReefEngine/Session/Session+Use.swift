@@ -1,0 +1,125 @@
+import ReefSystem
+
+// The session's daily business, in the words of its parts.
+
+extension Session {
+  // Writing
+
+  /// Becomes the writer, waiting up to `deadline`; else throws `busy`, naming who is. True: the last writer died, and the
+  /// caller must repair what it left before anything else.
+  @inlinable @inline(__always)
+  package func acquireWriter(deadline: Deadline) throws(StoreError) -> Bool {
+    try checkUsable()
+    return try writer.acquire(deadline)
+  }
+
+  @inlinable @inline(__always)
+  package func releaseWriter() {
+    if isUsable { writer.release() }
+  }
+
+  /// Makes `version` visible; under the writer word, its ring entry written. True: a wake-up is owed.
+  @inlinable @inline(__always)
+  package func publish(_ version: UInt64) -> Bool { notice.publish(version) }
+
+  /// Gives the writer word back, then tells whoever waits. No system call where nobody does.
+  @inlinable @inline(__always)
+  package func releaseAndWake(_ version: UInt64, wake: Bool) {
+    guard isUsable else { return }
+    writer.release()
+    if wake { wakeAll(version) }
+    if note.anyoneListens { hint() }
+  }
+
+  @usableFromInline
+  func wakeAll(_ version: UInt64) {
+    FaultPoint.step("publish.wake")
+    notice.wakeAll(version)
+    lock.fetchAdd(LockLayout.Statistics.wakes, 1)
+  }
+
+  @usableFromInline
+  func hint() {
+    note.hint()
+    let hints = lock.fetchAdd(LockLayout.Statistics.hints, 1)
+    if hints & 1023 == 1023 { note.forgetDead() }
+  }
+
+  /// After taking over from a dead writer: it may have published without telling anyone.
+  package func wakeAfterRepair() {
+    notice.wakeAll(notice.newest)
+    note.forgetDead()
+    note.hint()
+  }
+
+  // Reading
+
+  /// A reader slot with nothing pinned in it.
+  @inlinable @inline(__always)
+  package func claimSlot() throws(StoreError) -> Int {
+    try checkUsable()
+    return try slots.claim()
+  }
+
+  /// Keeps an unpinned slot for the next snapshot of this process.
+  @inlinable @inline(__always)
+  package func returnSlot(_ slot: Int) {
+    if isUsable { slots.giveBack(slot) }
+  }
+
+  @inlinable @inline(__always)
+  package func pinNewest(_ slot: Int) -> (version: UInt64, root: UInt64, extents: UInt64) { slots.pinNewest(slot) }
+
+  /// Pins the newest version and every later one, until `follow` moves on or `unpin`.
+  package func pinFollowing(_ slot: Int) -> (version: UInt64, root: UInt64, extents: UInt64) {
+    slots.pinNewest(slot, following: true)
+  }
+
+  @inlinable @inline(__always)
+  package func unpin(_ slot: Int) {
+    if isUsable { slots.unpin(slot) }
+  }
+
+  // Being told
+
+  /// The newest visible version.
+  @inlinable @inline(__always)
+  package var newestVersion: UInt64 { notice.newest }
+
+  /// Sleeps until a version newer than `after` is visible, and returns the newest. `spin`: how long to stay awake first.
+  package func wait(
+    after: UInt64, deadline: Deadline, spin: Duration = .zero
+  ) throws(StoreError) -> UInt64 {
+    try checkUsable()
+    let version = notice.wait(after: after, until: deadline, spin: spin) { !isUsable }
+    if let version { return version }
+    try checkUsable()
+    throw .timeout
+  }
+
+  /// A descriptor for an event loop: readable after commits, and twice a second. It belongs to the session.
+  package var noticeDescriptor: Int32 {
+    get throws(StoreError) {
+      try checkUsable()
+      return try note.noticeDescriptor()
+    }
+  }
+
+  /// The newest version each time it has moved beyond `after`; coalesced for a slow consumer; ends with the session.
+  package func ticks(after: UInt64) throws(StoreError) -> AsyncStream<UInt64> {
+    try checkUsable()
+    return try listener.ticks(after: after)
+  }
+
+  // Others
+
+  /// Everyone that has the store open, and what they hold.
+  package func peers() throws(StoreError) -> [PeerInfo] {
+    try checkUsable()
+    return PeerListing(slots: slots).all()
+  }
+
+  /// Frees the slots of dead peers; under the writer word or not. Returns how many.
+  @discardableResult
+  package func freeDeadSlots() -> Int { slots.freeDead() }
+}

@@ -1,0 +1,95 @@
+import Glibc
+import ReefSystem
+
+/// The stores this process has open, by device and inode: opening one twice gives the same session. Kernel locks do not
+/// tell the threads of a process apart, so this does.
+///
+/// Everything here is guarded by the fork lock, so that a child never finds it half changed; a child starts with none.
+enum SessionRegistry {
+  private struct Entry {
+    let session: Session
+    var uses: Int
+  }
+  private struct State {
+    var open: [FileIdentity: Entry] = [:]
+    /// Paths that are being opened or left right now.
+    var changing: Set<String> = []
+    var generation: UInt64 = 0
+    var leavesAtExit = false
+  }
+  nonisolated(unsafe) private static var state = State()
+
+  /// Runs `body` on the state; what a parent left in it dies outside the lock.
+  private static func withState<Result>(_ body: (inout State) -> Result) -> Result {
+    var inherited: State?
+    defer { _ = inherited }
+    return ForkGuard.excludingFork {
+      if state.generation != ForkGuard.generation {
+        inherited = state
+        state = State()
+        state.generation = ForkGuard.generation
+      }
+      return body(&state)
+    }
+  }
+
+  /// Waits until no other thread opens or leaves the store at `path`.
+  static func enter(_ path: String, _ deadline: Deadline) throws(StoreError) {
+    while !withState({ $0.changing.insert(path).inserted }) {
+      if deadline.isPast { throw .busy(holder: nil) }
+      usleep(500)
+    }
+  }
+
+  static func exit(_ path: String) { withState { _ = $0.changing.remove(path) } }
+
+  /// The open session of that file, with one more user.
+  static func use(_ identity: FileIdentity) -> Session? {
+    withState { state in
+      state.open[identity]?.uses += 1
+      return state.open[identity]?.session
+    }
+  }
+
+  /// Enters a new session. Another that is of the same file wins, with one more user: it came in by another path.
+  static func add(_ session: Session) -> Session {
+    let winner = withState { state -> Session in
+      let identity = session.data.identity
+      if let found = state.open[identity] {
+        state.open[identity]?.uses += 1
+        return found.session
+      }
+      state.open[identity] = Entry(session: session, uses: 1)
+      return session
+    }
+    if session.isInMemory { leaveAtExit() }
+    return winner
+  }
+
+  /// One user less. True: it was the last, and the session is no longer entered.
+  static func drop(_ session: Session) -> Bool {
+    withState { state in
+      let identity = session.data.identity
+      guard let entry = state.open[identity], entry.session === session else { return false }
+      if entry.uses > 1 {
+        state.open[identity]?.uses -= 1
+        return false
+      }
+      state.open[identity] = nil
+      return true
+    }
+  }
+
+  /// A process that ends without closing its in-memory stores still leaves no files behind.
+  private static func leaveAtExit() {
+    let first = withState { state in
+      defer { state.leavesAtExit = true }
+      return !state.leavesAtExit
+    }
+    guard first else { return }
+    atexit {
+      let sessions = SessionRegistry.withState { state in state.open.values.map(\.session).filter(\.isInMemory) }
+      for session in sessions { session.leaveAtExit() }
+    }
+  }
+}
