@@ -33,5 +33,7 @@ let package = Package(
     .target(
       name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: warnings),
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
+    .executableTarget(
+      name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker", swiftSettings: warnings),
   ]
 )

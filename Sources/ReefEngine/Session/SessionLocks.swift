@@ -8,7 +8,7 @@ import ReefSystem
 /// | S | member of the session | alone: building, or deleting |
 /// | C_i | – | entering peer entry i |
 /// | L_i | – | peer i lives |
-package final class SessionLocks: Sendable {
+package final class SessionLocks: @unchecked Sendable {
   private static let first: Int64 = 1 << 40
   private static let session = first
   private static func claim(_ peer: Int) -> Int64 { first + 4096 + Int64(peer) }

@@ -196,7 +196,7 @@ struct SessionOpening {
     let (high, low) = (LockLayout.Header.uuid, LockLayout.Header.uuid + 8)
     // A session whose builder did not say which store it is of is told by device and inode alone.
     guard lockFile.memory.word(high) != 0 || lockFile.memory.word(low) != 0 else { return true }
-    return try readWord(DataLayout.Header.uuid) == lockFile.memory.word(high)
-      && readWord(DataLayout.Header.uuid + 8) == lockFile.memory.word(low)
+    let found = (try readWord(DataLayout.Header.uuid), try readWord(DataLayout.Header.uuid + 8))
+    return found == (lockFile.memory.word(high), lockFile.memory.word(low))
   }
 }

@@ -54,7 +54,7 @@ package final class WriterWord: @unchecked Sendable {
   @inlinable @inline(__always)
   package func release() {
     if !someoneWaits {
-      word.pointee.exchange(0, ordering: .sequentiallyConsistent)
+      _ = word.pointee.exchange(0, ordering: .sequentiallyConsistent)
       // Looked at again: a waiter that came in between saw the word still owned.
       if !someoneWaits { return }
       wakeOldest()
@@ -176,7 +176,7 @@ package final class WriterWord: @unchecked Sendable {
       wake(oldest)
     } else {
       passes.pointee.store(oldest == nil ? 0 : overtaken &+ 1, ordering: .relaxed)
-      word.pointee.exchange(0, ordering: .sequentiallyConsistent)
+      _ = word.pointee.exchange(0, ordering: .sequentiallyConsistent)
       FaultPoint.step("writer.freed")
       wakeOldest()
     }
