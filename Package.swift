@@ -20,9 +20,14 @@ let toolchainHost: String = {
 
 let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
 
+let hostSyntax = [
+  "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros", "SwiftDiagnostics", "SwiftCompilerPluginMessageHandling",
+]
+
 let package = Package(
   name: "Reef",
   products: [
+    .library(name: "Reef", targets: ["Reef"])
   ],
   targets: [
     .systemLibrary(name: "CNuma", providers: [.apt(["libnuma-dev"])]),
@@ -32,8 +37,16 @@ let package = Package(
     .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: warnings),
     .target(
       name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: warnings),
+    .macro(
+      name: "ReefMacros",
+      swiftSettings: warnings + [.unsafeFlags(["-I", toolchainHost])],
+      linkerSettings: [
+        .unsafeFlags(["-L", toolchainHost, "-Xlinker", "-rpath", "-Xlinker", toolchainHost] + hostSyntax.map { "-l\($0)" })
+      ]),
+    .target(name: "Reef", dependencies: ["ReefEngine", "ReefMacros"], swiftSettings: warnings),
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
     .executableTarget(
       name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker", swiftSettings: warnings),
+    .testTarget(name: "ReefTests", dependencies: ["Reef"], swiftSettings: warnings),
   ]
 )

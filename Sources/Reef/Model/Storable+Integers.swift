@@ -1,0 +1,63 @@
+// Integers of every width are Int64 on their way in and out, except UInt64 and UInt, which keep their bit pattern.
+
+/// A signed integer, or an unsigned one that fits an Int64.
+public protocol StorableInteger: OrderedStorable, Summable, FixedWidthInteger {}
+
+extension StorableInteger {
+  @inlinable public var storedValue: Value { .int(Int64(self)) }
+  @inlinable public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.int) }
+  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+    encoder.set(column: column, int: Int64(self))
+  }
+}
+
+/// A 64-bit unsigned integer.
+public protocol StorableWideUnsigned: OrderedStorable, Summable, FixedWidthInteger, UnsignedInteger {}
+
+extension StorableWideUnsigned {
+  @inlinable public static var valueType: ValueType { .uint64 }
+  @inlinable public var storedValue: Value { .uint(UInt64(self)) }
+  @inlinable public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.bits) }
+  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+    encoder.set(column: column, uint: UInt64(self))
+  }
+}
+
+extension Int: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .int64 }
+}
+extension Int8: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .int8 }
+}
+extension Int16: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .int16 }
+}
+extension Int32: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .int32 }
+}
+extension Int64: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .int64 }
+}
+extension UInt8: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .uint8 }
+}
+extension UInt16: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .uint16 }
+}
+extension UInt32: StorableInteger {
+  public typealias Sum = Int
+  @inlinable public static var valueType: ValueType { .uint32 }
+}
+extension UInt: StorableWideUnsigned {
+  public typealias Sum = UInt
+}
+extension UInt64: StorableWideUnsigned {
+  public typealias Sum = UInt
+}
