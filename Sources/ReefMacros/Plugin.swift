@@ -69,6 +69,8 @@ private final class StandardStreams: MessageConnection {
   func waitForNextMessage<RX: Decodable>(_ type: RX.Type) throws -> RX? {
     guard let header = try receive(8) else { return nil }
     let count = header.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+    // The compiler ends with an empty message, or by closing the stream.
+    if count == 0 { return nil }
     guard let body = try receive(Int(count)) else { throw Broken() }
     return try JSONDecoder().decode(type, from: body)
   }
