@@ -57,6 +57,7 @@
     @inlinable package static var fingerprint: Int { 88 }
     @inlinable package static var flags: Int { 96 }
     @inlinable package static var time: Int { 104 }
+    @inlinable package static var generation: Int { 112 }
     @inlinable package static var checksum: Int { 120 }
     @inlinable package static var size: Int { 128 }
   }
@@ -65,6 +66,8 @@
   @usableFromInline package enum SlotFlag {
     /// Leaked blocks may exist: a mark pass is owed.
     @inlinable package static var unswept: UInt64 { 1 }
+    /// Closed in order: nothing waits, and bits say exactly what is in use.
+    @inlinable package static var clean: UInt64 { 2 }
   }
 
   /// Extent descriptor, 32 bytes; extents 0 ..< inlineDescriptors lie in extent 0, the others in chunk extents

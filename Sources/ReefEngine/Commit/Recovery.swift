@@ -1,0 +1,248 @@
+import ReefSystem
+
+/// What the first process of a session does, alone: it makes the store, or finds the version to go on from, and fills
+/// the control words that everyone else relies on. All is read before anything is stored, and whatever is cut off here
+/// is simply done again by the next opener.
+enum Recovery {
+  static func build(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
+    let magic = building.isNew ? 0 : building.data.base.load(as: UInt64.self)
+    // A creation that was cut off left no magic number: it is done again.
+    if building.isNew || magic == 0 {
+      try create(building, configuration)
+    } else {
+      try recover(building, configuration)
+    }
+  }
+
+  // MARK: A new store
+
+  private static func create(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
+    let data = building.data
+    let header = StoreHeader(
+      uuid: (HostIdentity.randomWord(), HostIdentity.randomWord()),
+      flags: (building.isInMemory ? DataLayout.HeaderFlag.inMemory : 0)
+        | (data.isTmpfs ? 0 : DataLayout.HeaderFlag.checked),
+      numa: configuration.numa, created: Clock.realtime)
+    try building.apply(header.numa)
+    try storing(data.path, needed: 2 * DataLayout.extentSize) { () throws(SystemError) in
+      try data.makeWritable()
+      try data.allocate(offset: 0, length: DataLayout.extentSize)
+    }
+    data.base.initializeMemory(as: UInt8.self, repeating: 0, count: DataLayout.extentSize)
+    FaultPoint.step("create.allocated")
+    header.write(to: data.base)
+
+    var slot = RootSlot()
+    slot.version = 1
+    slot.session = freshSession()
+    slot.epoch = 1
+    slot.boot = building.boot
+    slot.generation = firstGeneration(after: 0)
+    slot.time = Clock.realtime
+    reset(building.lock, slot: slot, extents: 1, isTmpfs: data.isTmpfs)
+    // Extent 0 describes itself.
+    data.base.storeBytes(of: ExtentState.meta, toByteOffset: DataLayout.inlineDescriptorsOffset, as: UInt8.self)
+    var space = Space(file: data, lock: building.lock.base) { _ in false }
+    space.stamp = 1 << DataLayout.epochShift | 1
+    space.version = 1
+    let root = try space.allocate(
+      kind: NodeKind.root, form: 0, shape: 0, length: DataLayout.Root.tables)
+    (root + DataLayout.Node.size).initializeMemory(
+      as: UInt8.self, repeating: 0, count: DataLayout.Root.tables - DataLayout.Node.size)
+    root.storeBytes(of: 1, toByteOffset: DataLayout.Root.version, as: UInt64.self)
+    root.storeBytes(of: slot.time, toByteOffset: DataLayout.Root.time, as: UInt64.self)
+    space.flushMagazines()
+    space.clearAllTouched()
+    slot.root = UInt64(space.ref(of: root))
+    if header.isChecked { slot.root = Checks.entry(slot.root, node: root) }
+    slot.extents = UInt64(space.extentCount)
+    FaultPoint.step("create.built")
+    try writeDurable(building, slot, keeping: nil)
+    FaultPoint.step("create.synced")
+    StoreHeader.writeMagic(to: data.base)
+    try sync(data)
+    FaultPoint.step("create.done")
+    begin(building, header: header, slot: slot)
+  }
+
+  // MARK: An existing store
+
+  private static func recover(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
+    let data = building.data
+    let size = try storing(data.path) { () throws(SystemError) in try data.size() }
+    var header = try StoreHeader(reading: data.base, size: size, path: data.path)
+    let durable = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1].map { RootSlot(at: data.base + $0) }
+    let head = [DataLayout.headSlotOffset.0, DataLayout.headSlotOffset.1].map { RootSlot(at: data.base + $0) }
+    guard let newest = durable.compactMap({ $0 }).max(by: { $0.version < $1.version }) else {
+      throw .damaged(path: data.path, what: "neither durable slot holds")
+    }
+    var picked = newest
+    // Killed processes lose nothing: the same boot's newest commit, where the nodes it names are really there.
+    let survivors = head.compactMap { $0 }.filter {
+      $0.boot == building.boot && $0.session == newest.session && $0.epoch == newest.epoch
+        && $0.version > newest.version
+    }
+    for candidate in survivors.sorted(by: { $0.version > $1.version }) {
+      guard fits(candidate, size) else { continue }
+      if !header.isChecked || Checks.holds(candidate, after: newest.version, in: data) {
+        picked = candidate
+        break
+      }
+    }
+    guard fits(picked, size) else {
+      throw .damaged(path: data.path, what: "the file is shorter than version \(picked.version) says")
+    }
+    try checkChunks(data, extents: picked.extents)
+    let isClean = newest.isClean && picked.version == newest.version
+    FaultPoint.step("recover.picked")
+
+    // Everything is read: from here on, stores.
+    if configuration.numa != .none, configuration.numa != header.numa {
+      header.numa = configuration.numa
+    }
+    try building.apply(header.numa)
+    var slot = picked
+    slot.session = freshSession()
+    slot.boot = building.boot
+    slot.epoch = isClean ? picked.epoch : picked.epoch + 1
+    guard slot.epoch < 1 << 16 else {
+      throw .damaged(path: data.path, what: "its sessions ended in disorder more often than can be counted: copy it")
+    }
+    slot.flags = isClean ? 0 : DataLayout.SlotFlag.unswept
+    slot.generation = firstGeneration(
+      after: max(picked.generation, head.compactMap { $0?.generation }.max() ?? 0, newest.generation))
+    if building.options.readOnly {
+      // Nobody here may write: the store is looked at as it is.
+      reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
+      publish(building, header: header, slot: slot)
+      return
+    }
+    try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
+    header.write(to: data.base)
+    try writeDurable(building, slot, keeping: newest.version)
+    FaultPoint.step("recover.synced")
+    reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
+    clearChunks(data, extents: picked.extents)
+    begin(building, header: header, slot: slot)
+    FaultPoint.step("recover.done")
+  }
+
+  private static func fits(_ slot: RootSlot, _ size: Int) -> Bool {
+    slot.extents >= 1 && slot.extents <= UInt64(DataLayout.maximumExtents)
+      && Int(slot.extents) << DataLayout.extentShift <= size
+  }
+
+  /// Chunks of descriptors that the version needs lie within it.
+  private static func checkChunks(_ data: MappedFile, extents: UInt64) throws(StoreError) {
+    var range = 0
+    while range < DataLayout.maximumChunks,
+      DataLayout.inlineDescriptors + range * DataLayout.descriptorsPerChunk < Int(extents)
+    {
+      let place = data.base.load(fromByteOffset: DataLayout.chunkMapOffset + range * 4, as: UInt32.self)
+      guard place > 0, UInt64(place) < extents else {
+        throw .damaged(path: data.path, what: "the map of descriptor chunks")
+      }
+      range += 1
+    }
+  }
+  private static func clearChunks(_ data: MappedFile, extents: UInt64) {
+    for range in 0..<DataLayout.maximumChunks
+    where DataLayout.inlineDescriptors + range * DataLayout.descriptorsPerChunk >= Int(extents) {
+      data.base.storeBytes(of: 0, toByteOffset: DataLayout.chunkMapOffset + range * 4, as: UInt32.self)
+    }
+  }
+
+  // MARK: Parts
+
+  private static func freshSession() -> UInt64 { max(1, HostIdentity.randomWord()) }
+
+  /// Later than any generation that repairs of earlier sessions may have left in descriptors.
+  private static func firstGeneration(after last: UInt64) -> UInt64 {
+    let clock = (Clock.realtime / 250_000_000) & 0x7fff_ffff
+    return max(1, max(last + 1, clock) & 0x7fff_ffff)
+  }
+
+  private static func sync(_ data: MappedFile) throws(StoreError) {
+    if data.isTmpfs { return }
+    try storing(data.path) { () throws(SystemError) in try data.sync() }
+  }
+
+  /// Both durable slots name the version, one after the other, each on disk before the next step. The slot that holds
+  /// the version to go back to is overwritten last.
+  private static func writeDurable(_ building: Building, _ slot: RootSlot, keeping version: UInt64?) throws(StoreError) {
+    let data = building.data
+    let offsets = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
+    let first = offsets.first { RootSlot(at: data.base + $0)?.version != version || version == nil } ?? offsets[1]
+    // The cache may verify what the disk lacks: the content first, then the other slot, only then the good one.
+    try sync(data)
+    slot.write(to: data.base + first)
+    FaultPoint.step("durable.first")
+    try sync(data)
+    slot.write(to: data.base + (first == offsets[0] ? offsets[1] : offsets[0]))
+    FaultPoint.step("durable.second")
+    try sync(data)
+  }
+
+  /// Empties the control words, the ring and the allocator's state of the lock file.
+  private static func reset(_ lock: LockMemory, slot: RootSlot, extents: UInt64, isTmpfs: Bool) {
+    typealias Control = LockLayout.Control
+    (lock.base + Control.tip).initializeMemory(
+      as: UInt8.self, repeating: 0, count: LockLayout.Peer.table - Control.tip)
+    (lock.base + LockLayout.RingEntry.table).initializeMemory(
+      as: UInt8.self, repeating: 0, count: LockLayout.initialSize - LockLayout.RingEntry.table)
+    lock.set(Control.extentCount, extents)
+    lock.set(Control.listGeneration, slot.generation)
+    lock.set(
+      Control.poolCapacity,
+      UInt64((LockLayout.initialSize - LockLayout.Waiting.pool) / LockLayout.Waiting.size))
+  }
+
+  private static func begin(_ building: Building, header: StoreHeader, slot: RootSlot) {
+    slot.write(to: building.data.base + DataLayout.headSlotOffset.0)
+    // The other head slot belongs to a session that is over.
+    building.data.base.storeBytes(
+      of: 0, toByteOffset: DataLayout.headSlotOffset.1 + DataLayout.Slot.checksum, as: UInt64.self)
+    publish(building, header: header, slot: slot)
+  }
+
+  private static func publish(_ building: Building, header: StoreHeader, slot: RootSlot) {
+    typealias Control = LockLayout.Control
+    let lock = building.lock
+    lock.set(LockLayout.Header.uuid, header.uuid.0)
+    lock.set(LockLayout.Header.uuid + 8, header.uuid.1)
+    lock.set(LockLayout.Header.session, slot.session)
+    lock.set(LockLayout.Header.epoch, slot.epoch)
+    lock.set(Control.tip, slot.version)
+    lock.set(Control.tipRoot, slot.root)
+    lock.set(Control.tipExtents, slot.extents)
+    lock.set(Control.tipTime, slot.time)
+    lock.set(Control.fingerprint, slot.fingerprint)
+    lock.set(Control.flags, slot.flags)
+    lock.set(Control.confirmed, slot.version)
+    // On tmpfs no version outlives the boot anyway: nothing is held for one.
+    lock.set(Control.synced, building.data.isTmpfs ? 0 : slot.version)
+    lock.set(Control.needsMark, slot.isUnswept ? 1 : 0)
+    RingWriter.write(lock, slot.version, root: slot.root, extents: slot.extents, time: slot.time)
+    lock.set(Control.told, slot.version)
+    lock.storeRelease(Control.visible, slot.version << 1)
+  }
+}
+
+extension Building {
+  var boot: (UInt64, UInt64) { (bootIdentifier.high, bootIdentifier.low) }
+}
+
+/// The version ring: root, size and time of the latest versions.
+enum RingWriter {
+  @inline(__always)
+  static func write(_ lock: LockMemory, _ version: UInt64, root: UInt64, extents: UInt64, time: UInt64) {
+    let entry = LockLayout.RingEntry.table &+ Int(version & UInt64(LockLayout.ringSize &- 1)) &* LockLayout.RingEntry.size
+    // Readers that follow old versions check the version before and after: it is cleared while the rest changes.
+    lock.set(entry &+ LockLayout.RingEntry.version, 0)
+    Space.barrier()
+    lock.set(entry &+ LockLayout.RingEntry.root, root)
+    lock.set(entry &+ LockLayout.RingEntry.extents, extents)
+    lock.set(entry &+ LockLayout.RingEntry.time, time)
+    lock.storeRelease(entry &+ LockLayout.RingEntry.version, version)
+  }
+}
