@@ -55,6 +55,10 @@ package enum LockLayout {
     @inlinable package static var attemptRoot: Int { 4816 }
     @inlinable package static var attemptExtents: Int { 4824 }
     @inlinable package static var tipTime: Int { 4832 }
+    /// Owner of the mark pass, as in the writer word.
+    @inlinable package static var markWord: Int { 4640 }
+    /// 1 while a mark pass runs.
+    @inlinable package static var marking: Int { 4840 }
 
     // allocator
     @inlinable package static var extentCount: Int { 4864 }

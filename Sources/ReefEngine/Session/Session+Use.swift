@@ -123,3 +123,12 @@ extension Session {
   @discardableResult
   package func freeDeadSlots() -> Int { slots.freeDead() }
 }
+
+extension Session {
+  /// What follows a publication whose writer word was given back already.
+  package func afterPublish(_ version: UInt64, wake: Bool) {
+    guard isUsable else { return }
+    if wake { wakeAll(version) }
+    if note.anyoneListens { hint() }
+  }
+}

@@ -15,6 +15,11 @@ package final class TableWriter: @unchecked Sendable {
   package let state: UnsafeMutablePointer<State>
   let path: UnsafeMutablePointer<PathStep>
   let bytesColumns: [Int]
+  /// Columns with a secondary index, in the order of their roots in the table's node.
+  package let indexedColumns: [Int]
+  /// Whether changing a column touches nothing else.
+  private let plain: [Bool]
+  package var hasIndexes: Bool { !indexedColumns.isEmpty }
 
   package struct State {
     /// The table's node; owned by the transaction once `isOwned`.
@@ -57,10 +62,15 @@ package final class TableWriter: @unchecked Sendable {
     path = .allocate(capacity: TableView.maximumDepth + 2)
     path.initialize(
       repeating: PathStep(node: UnsafeMutableRawPointer(scratch.keys), index: 0), count: TableView.maximumDepth + 2)
+    let indexed = schema.indexedColumns
+    indexedColumns = indexed
+    plain = schema.properties.indices.map { !indexed.contains($0) && schema.key != $0 }
     bytesColumns = schema.properties.indices.filter {
       schema.properties[$0].type == .string || schema.properties[$0].type == .data
     }
   }
+
+  @inline(__always) func isPlain(_ column: Int) -> Bool { plain[column] }
 
   deinit {
     state.deallocate()
@@ -106,4 +116,9 @@ package final class TableWriter: @unchecked Sendable {
     node.storeBytes(
       of: UInt32(state.pointee.keyIndexDepth), toByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self)
   }
+}
+
+extension TypeSchema {
+  /// Columns with a secondary index. A String or UUID key has its key index instead, an Int key needs none.
+  package var indexedColumns: [Int] { properties.indices.filter { properties[$0].isIndexed && key != $0 } }
 }

@@ -1,0 +1,102 @@
+import ReefSystem
+
+/// The last one of all leaves a durable store: everything that waits is freed, the bits become exact, the newest version
+/// is made durable and marked clean, and free space at the end of the file is given back.
+enum Closing {
+  /// Best effort: whatever fails here leaves a store that the next opener recovers.
+  static func close(_ building: Building) {
+    guard !building.options.readOnly else { return }
+    try? finish(building)
+  }
+
+  private static func finish(_ building: Building) throws(StoreError) {
+    typealias Control = LockLayout.Control
+    let lock = building.lock
+    let data = building.data
+    // A dead writer's remains, a failed sync or an owed mark pass are the next session's business.
+    guard lock.word(Control.writerWord) == 0, lock.word(Control.jver) == 0, lock.word(Control.reclaiming) == 0,
+      lock.word(Control.poisoned) == 0, lock.word(Control.syncing) == 0, lock.word(Control.tip) != 0
+    else { return }
+    let header = try StoreHeader(reading: data.base, size: try size(data), path: data.path)
+    try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
+    let tip = lock.word(Control.tip)
+    var slot = RootSlot()
+    slot.version = tip
+    slot.root = lock.word(Control.tipRoot)
+    slot.extents = lock.word(Control.extentCount)
+    slot.session = lock.word(LockLayout.Header.session)
+    slot.epoch = lock.word(LockLayout.Header.epoch)
+    slot.boot = building.boot
+    slot.fingerprint = lock.word(Control.fingerprint)
+    slot.time = lock.word(Control.tipTime)
+    slot.generation = lock.word(Control.listGeneration)
+    slot.flags = DataLayout.SlotFlag.unswept
+    let wasOwed = lock.word(Control.needsMark) | lock.word(Control.marking) != 0
+    // The newest version first: after this nothing older is needed, and all that waits may go.
+    if lock.word(Control.synced) != tip || data.isTmpfs { try name(slot, data, lock, other: lock.word(Control.synced)) }
+    FaultPoint.step("close.named")
+    lock.set(Control.synced, 0)
+    lock.set(Control.attempt, 0)
+    lock.set(Control.visible, tip << 1)
+    for index in 0..<LockLayout.maximumSlots {
+      lock.set(LockLayout.ReaderSlot.table + index * LockLayout.ReaderSlot.size + LockLayout.ReaderSlot.pin, 0)
+    }
+    var space = Space(file: data, lock: lock.base) { _ in false }
+    space.version = tip + 1
+    space.stamp = slot.epoch << DataLayout.epochShift | (tip + 1)
+    var reclaimer = Reclaimer()
+    space.reclaim(&reclaimer)
+    space.flushMagazines()
+    let before = slot.extents
+    if !wasOwed { slot.extents = UInt64(space.usedExtents) }
+    FaultPoint.step("close.freed")
+    slot.flags = wasOwed ? DataLayout.SlotFlag.unswept : DataLayout.SlotFlag.clean
+    try name(slot, data, lock, other: 0)
+    if slot.extents < before {
+      // Both slots name the smaller size before the rest is cut off.
+      try name(slot, data, lock, other: tip)
+      lock.set(Control.extentCount, slot.extents)
+      try storing(data.path) { () throws(SystemError) in
+        try data.truncate(to: Int(slot.extents) << DataLayout.extentShift)
+      }
+    }
+    _ = header
+    FaultPoint.step("close.done")
+  }
+
+  /// Syncs the file, then names the version in the slot that does not hold `other`, or holds an older one.
+  private static func name(_ slot: RootSlot, _ data: MappedFile, _ lock: LockMemory, other: UInt64) throws(StoreError) {
+    let offsets = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
+    let first = RootSlot(at: data.base + offsets[0])
+    let second = RootSlot(at: data.base + offsets[1])
+    let target: Int
+    if other == slot.version {
+      // The one that is not yet exactly this.
+      target = first == slot ? offsets[1] : offsets[0]
+    } else if let first, let second {
+      target = first.version <= second.version && !(first.version == second.version && first.isClean) ? offsets[0] : offsets[1]
+    } else {
+      target = first == nil ? offsets[0] : offsets[1]
+    }
+    try sync(data)
+    slot.write(to: data.base + target)
+    try sync(data)
+  }
+
+  private static func sync(_ data: MappedFile) throws(StoreError) {
+    if data.isTmpfs { return }
+    try storing(data.path) { () throws(SystemError) in try data.sync() }
+  }
+  private static func size(_ data: MappedFile) throws(StoreError) -> Int {
+    try storing(data.path) { () throws(SystemError) in try data.size() }
+  }
+}
+
+extension Space {
+  /// Extents up to the last one in use.
+  var usedExtents: Int {
+    var end = extentCount
+    while end > 1, isFree(end - 1, descriptor(end - 1)) { end -= 1 }
+    return end
+  }
+}

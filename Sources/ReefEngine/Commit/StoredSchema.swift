@@ -1,0 +1,74 @@
+import CXXHash
+import Foundation
+
+/// The types as a version of the store knows them, with the fingerprint by which every transaction notices a change.
+package struct StoredSchema: Sendable {
+  package let schema: Schema
+  /// 0: no types yet.
+  package let fingerprint: UInt64
+  private let positions: [String: Int]
+
+  package static let empty = StoredSchema(Schema([]), fingerprint: 0)
+
+  init(_ schema: Schema, fingerprint: UInt64) {
+    self.schema = schema
+    self.fingerprint = fingerprint
+    var positions: [String: Int] = [:]
+    for (index, type) in schema.types.enumerated() { positions[type.name] = index }
+    self.positions = positions
+  }
+
+  /// Position of a type: its table's index.
+  package func index(of name: String) -> Int? { positions[name] }
+
+  /// Reads the schema that a version's root names.
+  package init(reading view: ReadView, fingerprint: UInt64, path: String) throws(StoreError) {
+    let root = try view.rootNode()
+    let entry = root.pointer.load(fromByteOffset: DataLayout.Root.schema, as: UInt64.self)
+    if entry & 0xffff_ffff == 0 {
+      self = .empty
+      return
+    }
+    let bytes = try view.blob(entry)
+    guard let schema = try? JSONDecoder().decode(Schema.self, from: Data(bytes)),
+      StoredSchema.isSound(schema), try view.tableCount >= schema.types.count
+    else { throw .damaged(path: path, what: "the stored schema cannot be read") }
+    self.init(schema, fingerprint: fingerprint)
+  }
+
+  private static func isSound(_ schema: Schema) -> Bool {
+    schema.types.allSatisfy { type in type.key.map { type.properties.indices.contains($0) } ?? true }
+      && Set(schema.types.map(\.name)).count == schema.types.count
+  }
+
+  /// The bytes to store, and their fingerprint.
+  static func encode(_ schema: Schema) -> (bytes: Data, fingerprint: UInt64) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys]
+    let bytes = (try? encoder.encode(schema)) ?? Data()
+    let fingerprint = bytes.withUnsafeBytes { XXH3_64bits($0.baseAddress, $0.count) }
+    return (bytes, max(1, fingerprint))
+  }
+
+  /// What is wrong with a declared schema, or nil.
+  static func problem(_ schema: Schema) -> String? {
+    var names: Set<String> = []
+    for type in schema.types {
+      if type.name.isEmpty { return "A type has no name." }
+      if !names.insert(type.name).inserted { return "Two types are named \(type.name)." }
+      if Set(type.properties.map(\.name)).count != type.properties.count {
+        return "\(type.name) has two properties of one name."
+      }
+      if let key = type.key {
+        guard type.properties.indices.contains(key) else { return "\(type.name) names a key it does not have." }
+        let property = type.properties[key]
+        if property.isOptional { return "\(type.name).\(property.name) is the key and cannot be optional." }
+        if ![.int64, .string, .uuid].contains(property.type) {
+          return "\(type.name).\(property.name) cannot be a key: keys are Int, String or UUID."
+        }
+      }
+      if type.properties.count > 4000 { return "\(type.name) has more than 4,000 properties." }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,155 @@
+import ReefSystem
+import Synchronization
+
+/// One store as this process has it open, without types: what the typed API, the command and other languages build on.
+package final class Engine: @unchecked Sendable {
+  package let session: Session
+  package let configuration: EngineConfiguration
+  package let checkpoint: Checkpoint
+  let writer: Writer
+  let indexScratch: UnsafeMutablePointer<IndexScratch>
+  private let stored: Mutex<StoredSchema>
+  private let isClosed = Atomic<Bool>(false)
+  let maintenance: Maintenance
+
+  private init(_ session: Session, _ configuration: EngineConfiguration) throws(StoreError) {
+    self.session = session
+    self.configuration = configuration
+    checkpoint = Checkpoint(session: session)
+    writer = try Writer(session: session)
+    indexScratch = .allocate(capacity: 1)
+    indexScratch.initialize(to: IndexScratch())
+    stored = Mutex(.empty)
+    maintenance = Maintenance(session: session, checkpoint: checkpoint)
+  }
+
+  deinit {
+    close()
+    indexScratch.deinitialize(count: 1)
+    indexScratch.deallocate()
+  }
+
+  /// Opens a store, makes it where it is not there, and adds the types that it does not have yet.
+  ///
+  /// Opened twice in a process, one session serves both. Errors: everything `StoreError` lists under opening.
+  package static func open(_ configuration: EngineConfiguration, _ schema: Schema = Schema([])) throws(StoreError) -> Engine {
+    if let problem = StoredSchema.problem(schema) { throw .invalidArgument(problem) }
+    let session = try Session.open(configuration.session) { building throws(StoreError) in
+      try Recovery.build(building, configuration)
+    }
+    do throws(StoreError) {
+      try Session.apply(configuration.numa, to: session.data)
+      let engine = try Engine(session, configuration)
+      try engine.declare(schema)
+      engine.maintenance.start()
+      return engine
+    } catch {
+      session.leave()
+      throw error
+    }
+  }
+
+  /// Leaves the store: the last of all makes everything durable. Snapshots taken from it must be gone.
+  package func close() {
+    if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
+    maintenance.stop()
+    session.leave { building in Closing.close(building) }
+  }
+
+  // MARK: Reading
+
+  /// Pins the newest visible version.
+  @inlinable
+  package func pin() throws(StoreError) -> Pin {
+    let slot = try session.claimSlot()
+    let pinned = session.pinNewest(slot)
+    if session.lock.word(LockLayout.Control.poisoned) != 0 { try checkPoisoned(pinned.version, slot) }
+    return Pin(
+      session: session, slot: slot,
+      view: ReadView(
+        base: UnsafeRawPointer(session.data.base), limit: pinned.extents &<< UInt64(DataLayout.extentShift),
+        root: pinned.root, version: pinned.version))
+  }
+
+  /// A failed sync leaves versions that were seen but are not on disk: they are not shown any more.
+  @inline(never) @usableFromInline
+  package func checkPoisoned(_ version: UInt64, _ slot: Int) throws(StoreError) {
+    if version <= session.lock.word(LockLayout.Control.poisoned) >> 1 { return }
+    session.unpin(slot)
+    session.returnSlot(slot)
+    throw .poisoned(path: session.path)
+  }
+
+  /// Pins the newest version and, until moved on by `follow`, every later one: for whoever wants to see each commit.
+  package func pinFollowing() throws(StoreError) -> Pin {
+    let slot = try session.claimSlot()
+    let pinned = session.pinFollowing(slot)
+    return Pin(session: session, slot: slot, view: view(pinned.root, pinned.extents, pinned.version))
+  }
+
+  /// The version as a following pin holds it; nil where it fell so far behind that the ring has forgotten it.
+  package func followed(_ version: UInt64) -> ReadView? {
+    let lock = session.lock
+    let entry = LockLayout.RingEntry.table + Int(version % UInt64(LockLayout.ringSize)) * LockLayout.RingEntry.size
+    guard lock.loadAcquire(entry + LockLayout.RingEntry.version) == version else { return nil }
+    let root = lock.word(entry + LockLayout.RingEntry.root)
+    let extents = lock.word(entry + LockLayout.RingEntry.extents)
+    LockMemory.fence()
+    guard lock.loadAcquire(entry + LockLayout.RingEntry.version) == version,
+      newestVersion &- version < UInt64(LockLayout.ringSize) - 1
+    else { return nil }
+    return view(root, extents, version)
+  }
+
+  private func view(_ root: UInt64, _ extents: UInt64, _ version: UInt64) -> ReadView {
+    ReadView(
+      base: UnsafeRawPointer(session.data.base), limit: extents << UInt64(DataLayout.extentShift), root: root,
+      version: version)
+  }
+
+  @inlinable package var newestVersion: UInt64 { session.newestVersion }
+
+  // MARK: Writing
+
+  /// Starts the one transaction that may run at a time in all processes. Throws `busy`, naming who writes, past the deadline.
+  package func write(_ deadline: Deadline = .never) throws(StoreError) -> WriteTransaction {
+    if session.options.readOnly { throw .readOnly(path: session.path) }
+    try writer.begin(deadline)
+    return WriteTransaction(engine: self, writer: writer)
+  }
+
+  @inline(__always)
+  func afterCommit(_ durability: Durability) {
+    if session.data.isTmpfs { return }
+    if case .relaxed(let bound) = durability { maintenance.bound(bound) }
+  }
+
+  // MARK: Schema
+
+  /// The types as the newest version has them.
+  package func storedSchema() throws(StoreError) -> StoredSchema {
+    let fingerprint = session.lock.word(LockLayout.Control.fingerprint)
+    let known = stored.withLock { $0 }
+    if known.fingerprint == fingerprint { return known }
+    let pin = try pin()
+    let schema = try StoredSchema(reading: pin.view, fingerprint: fingerprint, path: session.path)
+    stored.withLock { $0 = schema }
+    return schema
+  }
+
+  /// Position of a type's table, or nil.
+  package func tableIndex(of name: String) throws(StoreError) -> Int? { try storedSchema().index(of: name) }
+
+  /// Adds the types that the store does not have; a type that differs from the stored one is a `schemaMismatch`.
+  private func declare(_ schema: Schema) throws(StoreError) {
+    let missing = try SchemaCheck.missing(schema, in: storedSchema())
+    if missing.isEmpty { return }
+    if session.options.readOnly {
+      throw .schemaMismatch(reason: "\(missing[0].name) is not in the store, which is opened for reading only.")
+    }
+    let transaction = try write(.after(session.options.openTimeout))
+    let still = try SchemaCheck.missing(schema, in: transaction.schema)
+    if !still.isEmpty { try writer.add(still) }
+    try transaction.commit()
+  }
+}

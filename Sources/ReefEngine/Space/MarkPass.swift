@@ -1,0 +1,162 @@
+import ReefSystem
+
+/// Finds leaked blocks: what neither the tree of a version, nor a waiting entry, nor a magazine knows. Owed after a
+/// crash of all processes, or where the lock file could not grow. Marking needs no lock; sweeping takes the writer word
+/// for a few extents at a time.
+///
+/// Sound because of the stamps: a block live at the base version is marked; one that waited, or lay in a magazine, then
+/// is marked as well; one made since has a newer stamp of this epoch. All else with its bit set is a leak.
+struct MarkPass: ~Copyable {
+  private let session: Session
+  private let writer: Writer
+  private let isStopped: () -> Bool
+  /// Marks by extent: one bit a grain of the extent's start offsets, allocated when first needed.
+  private var marks: [UnsafeMutablePointer<UInt64>?] = []
+  private static let words = DataLayout.extentSize / DataLayout.grain / 64
+
+  init(session: Session, writer: Writer, isStopped: @escaping () -> Bool) {
+    self.session = session
+    self.writer = writer
+    self.isStopped = isStopped
+  }
+
+  deinit { for words in marks { words?.deallocate() } }
+
+  /// Runs the whole pass. False: stopped, or something stood in the way; it is still owed.
+  mutating func run() throws(StoreError) -> Bool {
+    let lock = session.lock
+    let slot = try session.claimSlot()
+    defer {
+      session.unpin(slot)
+      session.returnSlot(slot)
+    }
+    try writer.begin(.after(.seconds(5)))
+    let pinned = session.pinNewest(slot)
+    let extents = Int(pinned.extents)
+    marks = Array(repeating: nil, count: extents)
+    lock.set(LockLayout.Control.marking, 1)
+    lock.set(LockLayout.Control.needsMark, 0)
+    markKnown()
+    writer.finishUnchanged()
+    FaultPoint.step("mark.based")
+
+    let limit = pinned.extents << UInt64(DataLayout.extentShift)
+    guard try mark(pinned.root, limit: limit) else {
+      lock.set(LockLayout.Control.needsMark, 1)
+      return false
+    }
+    FaultPoint.step("mark.marked")
+    var extent = 1
+    while extent < extents {
+      if isStopped() {
+        lock.set(LockLayout.Control.needsMark, 1)
+        return false
+      }
+      try writer.begin(.after(.seconds(5)))
+      let end = min(extents, extent + 32)
+      while extent < end { extent = sweep(extent, base: pinned.version) }
+      writer.finishUnchanged()
+      FaultPoint.step("mark.swept")
+    }
+    try writer.begin(.after(.seconds(5)))
+    lock.set(LockLayout.Control.marking, 0)
+    writer.finishUnchanged()
+    return true
+  }
+
+  private mutating func set(_ ref: UInt32) -> Bool {
+    let extent = Int(ref >> 12)
+    guard extent < marks.count else { return false }
+    if marks[extent] == nil {
+      let words = UnsafeMutablePointer<UInt64>.allocate(capacity: Self.words)
+      words.initialize(repeating: 0, count: Self.words)
+      marks[extent] = words
+    }
+    guard let words = marks[extent] else { return false }
+    let bit = Int(ref & 0xfff)
+    if words[bit >> 6] >> UInt64(bit & 63) & 1 != 0 { return false }
+    words[bit >> 6] |= 1 << UInt64(bit & 63)
+    return true
+  }
+
+  private func isMarked(_ ref: UInt32) -> Bool {
+    guard let words = marks[Int(ref >> 12)] else { return false }
+    let bit = Int(ref & 0xfff)
+    return words[bit >> 6] >> UInt64(bit & 63) & 1 != 0
+  }
+
+  /// What waits or lies in a magazine at this moment.
+  private mutating func markKnown() {
+    let lock = session.lock
+    let count = min(Int(lock.word(LockLayout.Control.poolCount)), LockLayout.maximumWaiting)
+    for index in 0..<count {
+      let entry = LockLayout.Waiting.pool + index * LockLayout.Waiting.size
+      let ref = lock.word32(entry + LockLayout.Waiting.ref)
+      if ref != 0 { _ = set(ref) }
+    }
+    for index in 0..<SizeClasses.shared.count {
+      let state = LockLayout.ClassState.table + index * LockLayout.ClassState.size
+      let filled = min(Int(lock.word32(state + LockLayout.ClassState.filled)), LockLayout.magazineCapacity)
+      for at in 0..<filled { _ = set(lock.word32(state + LockLayout.ClassState.magazine + at * 4)) }
+    }
+  }
+
+  /// Marks everything below the root. False: stopped or damaged.
+  private mutating func mark(_ root: UInt64, limit: UInt64) throws(StoreError) -> Bool {
+    let base = UnsafeRawPointer(session.data.base)
+    var stack = [UInt32(truncatingIfNeeded: root)]
+    var steps = 0
+    while let ref = stack.popLast() {
+      steps += 1
+      if steps & 0xfff == 0, isStopped() { return false }
+      let offset = UInt64(ref) << UInt64(DataLayout.grainShift)
+      guard offset >= UInt64(DataLayout.extentSize), offset + 16 <= limit else {
+        throw .damaged(path: session.path, what: "a ref leads out of the file")
+      }
+      if !set(ref) { continue }
+      let isSound = NodeChildren.forEach(base + Int(offset)) { place in
+        stack.append(UInt32(truncatingIfNeeded: place.loadUnaligned(as: UInt64.self)))
+      }
+      guard isSound else { throw .damaged(path: session.path, what: "a node of the newest version is not sound") }
+    }
+    return true
+  }
+
+  /// Clears the leaks of one extent; returns the next to look at.
+  private func sweep(_ extent: Int, base version: UInt64) -> Int {
+    let state = writer.state
+    let descriptor = state.pointee.space.descriptor(extent)
+    switch descriptor.load(as: UInt8.self) {
+    case ExtentState.slab:
+      let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
+      guard index < SizeClasses.shared.count else { return extent + 1 }
+      let geometry = SizeClasses.shared.geometry[index]
+      for block in 0..<geometry.blocks {
+        let word = state.pointee.space.bitmap(extent)[block >> 6]
+        if word >> UInt64(block & 63) & 1 == 0 { continue }
+        let offset = extent << DataLayout.extentShift + geometry.first + block * geometry.size
+        let ref = UInt32(offset >> DataLayout.grainShift)
+        if !isMarked(ref), isOld(offset, version) { state.pointee.space.clearBit(ref) }
+      }
+    case ExtentState.runHead:
+      let length = max(1, Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self)))
+      let offset = extent << DataLayout.extentShift
+      if !isMarked(UInt32(offset >> DataLayout.grainShift)), isOld(offset, version) {
+        state.pointee.space.freeRun(extent, descriptor)
+      }
+      return extent + length
+    case ExtentState.runTail:
+      // A tail that no head leads over: its run was cut off.
+      descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
+      state.pointee.space.pushFree(extent, descriptor)
+    default: break
+    }
+    return extent + 1
+  }
+
+  private func isOld(_ offset: Int, _ version: UInt64) -> Bool {
+    let stamp = session.data.base.load(fromByteOffset: offset + DataLayout.Node.stamp, as: UInt64.self)
+    let epoch = session.lock.word(LockLayout.Header.epoch)
+    return !(stamp >> DataLayout.epochShift == epoch && stamp & DataLayout.versionMask > version)
+  }
+}
