@@ -5,7 +5,7 @@ import ReefSystem
 ///
 /// The invariant: every version that a durable slot may name is held like a pin: `synced`, the newest that is sure, and
 /// `attempt`, the one being written. A leader that dies is followed by one that finishes the same attempt.
-final class Checkpoint: Sendable {
+package final class Checkpoint: Sendable {
   private let session: Session
   private let data: MappedFile
   private let lock: LockMemory

@@ -49,7 +49,7 @@ package final class Writer: @unchecked Sendable {
     state = .allocate(capacity: 1)
     state.initialize(
       to: State(
-        space: Space(file: session.data, lock: session.lock.base) { size in lockFile.grow(to: size) },
+        space: Space(file: session.data, lock: session.lock.base) { size in (try? lockFile.grow(to: size)) != nil },
         root: session.data.base))
     state.pointee.boot = (HostIdentity.boot.high, HostIdentity.boot.low)
     changedCapacity = 16
