@@ -74,9 +74,30 @@ extension LeafView {
   package func find(_ key: Int64) -> Int {
     let delta = UInt64(bitPattern: key &- base)
     if keyForm == 0 { return delta < UInt64(truncatingIfNeeded: count) ? Int(truncatingIfNeeded: delta) : -1 }
-    guard key >= base else { return -1 }
-    let row = firstRow(delta: delta)
-    return row < count && self.delta(row) == delta ? row : -1
+    return key >= base ? Self.findSparse(delta, keyValues, keyForm, count) : -1
+  }
+
+  /// Out of line and by scalars, so that the common case is not burdened with it.
+  @inline(never) @usableFromInline
+  static func findSparse(_ delta: UInt64, _ values: UnsafeRawPointer, _ form: UInt8, _ count: Int) -> Int {
+    switch form {
+    case ColumnForm.int8:
+      delta > 0xff ? -1 : equal(UInt8(truncatingIfNeeded: delta), values, count)
+    case ColumnForm.int16:
+      delta > 0xffff ? -1 : equal(UInt16(truncatingIfNeeded: delta), values, count)
+    case ColumnForm.int32:
+      delta > 0xffff_ffff ? -1 : equal(UInt32(truncatingIfNeeded: delta), values, count)
+    default: equal(delta, values, count)
+    }
+  }
+
+  @inline(__always)
+  private static func equal<Word: FixedWidthInteger & UnsignedInteger>(
+    _ delta: Word, _ values: UnsafeRawPointer, _ count: Int
+  ) -> Int {
+    let row = search(delta, values, count)
+    return row < count && values.load(fromByteOffset: row &* MemoryLayout<Word>.stride, as: Word.self) == delta
+      ? row : -1
   }
 
   /// The first row whose key is `key` or more; `count` where there is none.
@@ -95,32 +116,34 @@ extension LeafView {
     return row < count && self.key(row) == key ? row &+ 1 : row
   }
 
-  @inlinable @inline(__always)
+  @usableFromInline
   func firstRow(delta: UInt64) -> Int {
     switch keyForm {
     case ColumnForm.int8:
-      delta > 0xff ? count : search(UInt8(truncatingIfNeeded: delta))
+      delta > 0xff ? count : Self.search(UInt8(truncatingIfNeeded: delta), keyValues, count)
     case ColumnForm.int16:
-      delta > 0xffff ? count : search(UInt16(truncatingIfNeeded: delta))
+      delta > 0xffff ? count : Self.search(UInt16(truncatingIfNeeded: delta), keyValues, count)
     case ColumnForm.int32:
-      delta > 0xffff_ffff ? count : search(UInt32(truncatingIfNeeded: delta))
-    default: search(delta)
+      delta > 0xffff_ffff ? count : Self.search(UInt32(truncatingIfNeeded: delta), keyValues, count)
+    default: Self.search(delta, keyValues, count)
     }
   }
 
   /// Branch-free: the number of rows whose delta is less.
-  @inlinable @inline(__always)
-  func search<Word: FixedWidthInteger & UnsignedInteger>(_ delta: Word) -> Int {
+  @inline(__always)
+  private static func search<Word: FixedWidthInteger & UnsignedInteger>(
+    _ delta: Word, _ values: UnsafeRawPointer, _ count: Int
+  ) -> Int {
     guard count > 0 else { return 0 }
     let width = MemoryLayout<Word>.stride
     var low = 0
     var length = count
     while length > 1 {
       let half = length &>> 1
-      low = keyValues.load(fromByteOffset: (low &+ half &- 1) &* width, as: Word.self) < delta ? low &+ half : low
+      low = values.load(fromByteOffset: (low &+ half &- 1) &* width, as: Word.self) < delta ? low &+ half : low
       length &-= half
     }
-    return keyValues.load(fromByteOffset: low &* width, as: Word.self) < delta ? low &+ 1 : low
+    return values.load(fromByteOffset: low &* width, as: Word.self) < delta ? low &+ 1 : low
   }
 
   /// Writes all keys, in order, to `buffer`, which has room for `count`.

@@ -81,7 +81,8 @@
 
 extension TableView {
   /// The row with this object key.
-  @inlinable package func find(key: Int64) throws(StoreError) -> RowPosition? {
+  @inlinable @inline(__always)
+  package func find(key: Int64) throws(StoreError) -> RowPosition? {
     guard let leaf = try leaf(for: key) else { return nil }
     let row = leaf.find(key)
     return row >= 0 ? RowPosition(leaf: leaf, row: row) : nil

@@ -1,1 +1,0 @@
-#include "reef_kernels.h"
