@@ -120,14 +120,6 @@ struct IndexPieces {
   /// The shape that holds all this in the fewest bytes.
   func bestShape() -> IndexShape {
     let count = isLeaf ? total : total - 1
-    var shared = 0
-    if count >= 8 {
-      var first = IndexKey()
-      var last = IndexKey()
-      _ = copyKey(isLeaf ? 0 : 1, to: &first)
-      _ = copyKey(total - 1, to: &last)
-      shared = first.withEncoded { first in last.withEncoded { IndexKey.commonPrefix(first, $0) } }
-    }
     var shortest = Int.max
     var longest = 0
     forEachKeys { node, from, to, key in
@@ -141,6 +133,15 @@ struct IndexPieces {
           longest = max(longest, length)
         }
       }
+    }
+    var shared = 0
+    // Few short keys are not worth it: the next one may not share the prefix.
+    if count >= 8 || (count >= 2 && longest > 64) {
+      var first = IndexKey()
+      var last = IndexKey()
+      _ = copyKey(isLeaf ? 0 : 1, to: &first)
+      _ = copyKey(total - 1, to: &last)
+      shared = first.withEncoded { first in last.withEncoded { IndexKey.commonPrefix(first, $0) } }
     }
     if count == 0 { shortest = 0 }
     let isUniform = shortest == longest

@@ -11,26 +11,27 @@
 extension DataLayout {
   package enum Index {
     /// Bytes that all keys of the node begin with, stored once.
-    package static let prefixLength = 16
+    package static var prefixLength: Int { 16 }
     /// Uniform nodes: length of every key without the prefix.
-    package static let rest = 18
-    package static let tailBytes = 20
-    package static let reserved = 22
-    package static let prefix = 24
+    package static var rest: Int { 18 }
+    package static var tailBytes: Int { 20 }
+    package static var reserved: Int { 22 }
+    package static var prefix: Int { 24 }
     /// Bytes of a key in `heads`, as a big-endian number: comparing numbers compares bytes.
-    package static let headSize = 8
-    /// A node never grows beyond: the largest 16 + 2^k block below 4.5 KiB.
-    package static let maximumLength = 16 + 4096
+    package static var headSize: Int { 8 }
+    /// A node never grows beyond. Twice as much costs one level less, but a find waits for more cache lines and a
+    /// small commit copies more.
+    package static var maximumLength: Int { 16 + 2048 }
     /// Levels of inner nodes above the leaves.
-    package static let maximumDepth = 12
+    package static var maximumDepth: Int { 12 }
     /// An encoded key of this length is cut off: its last 8 bytes are a hash of the whole value.
-    package static let maximumKey = 256
+    package static var maximumKey: Int { 256 }
     /// Bytes of a cut-off key that are the value's own, and so in order.
-    package static let orderedKey = 248
+    package static var orderedKey: Int { 248 }
     /// Forms: every key has the same length, and no `ends` are stored.
-    package static let uniform: UInt8 = 1
+    package static var uniform: UInt8 { 1 }
     /// An end is tail end << 4 | bytes of the key in its head (0…8).
-    package static let endShift = 4
+    package static var endShift: Int { 4 }
   }
 }
 

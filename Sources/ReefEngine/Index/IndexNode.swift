@@ -1,3 +1,4 @@
+import CReefKernels
 import Glibc
 
 /// A leaf or inner node of an index, entered: its parts lie within its length, and every later access stays there.
@@ -67,20 +68,12 @@ struct IndexNode {
 // MARK: Search
 
 extension IndexNode {
-  /// How many heads are below `head` (at or below it where `through`). Without branches that depend on the data.
+  /// How many heads from `start` on, and before it, are below `head`; at or below it where `through`.
   @inline(__always)
   func rank(head: UInt64, from start: Int = 0, through: Bool = false) -> Int {
-    let heads = heads
-    var at = start
-    var left = count &- start
-    while left > 0 {
-      let half = (left &+ 1) &>> 1
-      let value = heads[at &+ half &- 1]
-      let below = through ? value <= head : value < head
-      at = at &+ (half & (0 &- (below ? 1 : 0)))
-      left = left &- half
-    }
-    return at
+    through
+      ? start &+ reef_index_upper(heads + start, count &- start, head)
+      : start &+ reef_index_lower(heads + start, count &- start, head)
   }
 
   /// Compares key `index`, whose head equals that of `key`, with `key`: negative where it is below.

@@ -1,3 +1,5 @@
+import CReefKernels
+
 /// One index of one version, for reading: a B+tree of (encoded value, object key), in the order of values and then of
 /// object keys.
 ///
@@ -71,6 +73,9 @@ package struct IndexView {
   /// Enters a node: its kind is that of its level, its parts add up to its length, and a leaf is not empty.
   @inline(__always)
   func enter(_ entry: UInt64, level: Int) throws(StoreError) -> IndexNode {
+    let offset = Int(truncatingIfNeeded: entry & 0xffff_ffff) &<< DataLayout.grainShift
+    // The misses of a search would follow one another; asked for together they overlap. (Inner nodes: the heads.)
+    reef_index_prefetch(view.base + offset, level == 0 ? DataLayout.Index.maximumLength : 768)
     let node = try view.node(entry)
     if node.kind == (level == 0 ? NodeKind.indexLeaf : NodeKind.indexInner),
       let shape = IndexShape(node.pointer, head: node.head), level > 0 || shape.count > 0

@@ -116,11 +116,12 @@ extension IndexWriter {
     _ node: IndexNode, _ pieces: IndexPieces, _ shape: IndexShape?, at place: Int, isLast: Bool,
     _ separator: inout IndexKey, _ change: inout Change, _ space: inout Space, left: UInt64 = 0
   ) throws(StoreError) -> Outcome {
-    var whole = shape.flatMap { $0.length <= Self.maximumLength ? $0 : nil }
+    let maximum = Self.maximumLength
+    var whole = shape.flatMap { $0.length <= maximum ? $0 : nil }
     if whole == nil {
       // Full, or another prefix or form is called for. Packed anew it may fit; if only just, a split is due.
       let best = pieces.bestShape()
-      if best.length <= (shape == nil ? Self.maximumLength : Self.maximumLength * 7 / 8) { whole = best }
+      if best.length <= (shape == nil ? maximum : maximum * 7 / 8) { whole = best }
     }
     if let whole {
       let new = try change.build(pieces, whole, &space)
@@ -157,9 +158,10 @@ extension IndexWriter {
   /// not share the node's prefix would make both too long, it sorts before or behind all others and goes alone.
   private func cut(_ pieces: IndexPieces, at place: Int, isLast: Bool) -> Int {
     if isLast { return pieces.total - 1 }
+    let maximum = Self.maximumLength
     let middle = pieces.middle()
-    if pieces.slice(0, middle).bestShape().length <= Self.maximumLength,
-      pieces.slice(middle, pieces.total).bestShape().length <= Self.maximumLength
+    if pieces.slice(0, middle).bestShape().length <= maximum,
+      pieces.slice(middle, pieces.total).bestShape().length <= maximum
     {
       return middle
     }

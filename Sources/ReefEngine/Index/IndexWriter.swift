@@ -61,7 +61,7 @@ package struct IndexWriter {
     }
   }
 
-  static let maximumLength = DataLayout.Index.maximumLength
+  static var maximumLength: Int { DataLayout.Index.maximumLength }
 
   /// Enters a node that may be changed or copied.
   @inline(__always)
