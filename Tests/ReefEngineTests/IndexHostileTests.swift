@@ -8,7 +8,7 @@ import Testing
 @Suite struct IndexHostileTests {
   @Test func damagedNodes() throws {
     var random = TestRandom(seed: freshSeed("damagedNodes"))
-    let deadline = Date().addingTimeInterval(5)
+    let deadline = Date().addingTimeInterval(3)
     var refused = 0
     for keys in IndexTreeTests.Keys.allCases where keys != .empty {
       for round in 0..<12 where Date() < deadline {

@@ -30,12 +30,23 @@ import Testing
 
   static func edges(_ type: ValueType) -> [Value] {
     switch type {
-    case .float: [.float(.nan), .float(-.nan), .float(-0.0), .float(0), .float(-.infinity), .float(.greatestFiniteMagnitude)]
-    case .double: [.double(.nan), .double(-.nan), .double(-0.0), .double(0), .double(-.infinity), .double(-.leastNonzeroMagnitude)]
-    case .string: [.string(""), .string("\0"), .string("a"), .string("a\0"), .string("aaaaaaaa"), .string("aaaaaaaa\0")]
-    case .data: [.data([]), .data([0]), .data([255]), .data([UInt8](repeating: 0, count: 8)), .data([UInt8](repeating: 0, count: 9))]
+    case .float:
+      [.float(.nan), .float(-.nan), .float(-0.0), .float(0), .float(-.infinity), .float(.greatestFiniteMagnitude)]
+    case .double:
+      [.double(.nan), .double(-.nan), .double(-0.0), .double(0), .double(-.infinity), .double(-.leastNonzeroMagnitude)]
+    case .string:
+      [.string(""), .string("\0"), .string("a"), .string("a\0"), .string("aaaaaaaa"), .string("aaaaaaaa\0")]
+    case .data:
+      [
+        .data([]), .data([0]), .data([255]), .data([UInt8](repeating: 0, count: 8)),
+        .data([UInt8](repeating: 0, count: 9)),
+      ]
     case .uint64: [.uint(0), .uint(.max), .uint(1 << 63)]
-    case .uuid: [.uuid(UUIDBytes(high: .max, low: 0)), .uuid(UUIDBytes(high: 0, low: .max)), .uuid(UUIDBytes(high: 1 << 63, low: 1))]
+    case .uuid:
+      [
+        .uuid(UUIDBytes(high: .max, low: 0)), .uuid(UUIDBytes(high: 0, low: .max)),
+        .uuid(UUIDBytes(high: 1 << 63, low: 1)),
+      ]
     default: []
     }
   }

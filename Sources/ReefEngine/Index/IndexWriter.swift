@@ -74,7 +74,8 @@ package struct IndexWriter {
   }
 
   /// Goes to the leaf that the pair belongs into; the place in the leaf is how many entries are below it.
-  func descend(_ key: EncodedKey, _ objectKey: Int64, _ space: borrowing Space) throws(StoreError) -> (IndexNode, Path) {
+  func descend(_ key: EncodedKey, _ objectKey: Int64, _ space: borrowing Space) throws(StoreError) -> (IndexNode, Path)
+  {
     var path = Path()
     var entry = root
     var level = depth
