@@ -11,8 +11,13 @@ import Synchronization
 
   package init(view: ReadView) { self.view = view }
 
+  /// What is to be read now.
+  @usableFromInline package func current() throws(StoreError) -> ReadView { view }
+
   /// The row as it is now, where it was found in an earlier generation.
   @usableFromInline package func refind(_ row: Row) -> Row { row }
+
+  package var isTransaction: Bool { false }
 
   /// The first damage that a read met. Reads of properties cannot throw: they give the zero value and note it here.
   package final var damage: StoreError? { firstDamage.withLock { $0 } }

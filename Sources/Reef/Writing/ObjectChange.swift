@@ -14,6 +14,3 @@ public struct ObjectChange {
     transaction.set(value, column: column, of: row)
   }
 }
-public final class Transaction {
-  func set<V: Storable>(_ value: V, column: Int, of row: Row) {}
-}

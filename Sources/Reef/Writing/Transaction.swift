@@ -1,0 +1,169 @@
+/// The one writer's work on a store: becomes the next version, or leaves nothing.
+///
+/// ``Store/write(timeout:_:)`` hands one to its block. Reading through it sees its own changes. A transaction belongs to
+/// one thread at a time and ends with the block; it must not be kept.
+///
+/// ```swift
+/// try store.write { transaction in
+///   try transaction.insert(Spaceship(id: 1, name: "Rocinante"))
+///   try transaction.update(Spaceship.self, key: 1) { $0.maxSpeed += 10 }
+///   try transaction.delete(Spaceship.where { $0.launched == nil })
+/// }
+/// ```
+///
+/// Every error leaves the transaction usable, with the change that failed not made.
+public final class Transaction {
+  let owner: TransactionOwner
+  let types: StoredTypes
+  /// The first failure of a setter within the update that runs.
+  private var setterFailure: StoreError?
+
+  init(owner: TransactionOwner, types: StoredTypes) {
+    self.owner = owner
+    self.types = types
+  }
+
+  deinit { owner.cancel() }
+
+  /// The version that this transaction began from; a commit makes the next one.
+  public var baseVersion: UInt64 { owner.baseVersion }
+}
+
+// Adding
+extension Transaction {
+  /// Adds an object. Throws ``StoreError/duplicateKey(type:key:)`` where its key is taken.
+  public func insert<M: Model>(_ object: M) throws(StoreError) {
+    _ = try owner.insert(object, types.entry(M.self), replacing: false)
+  }
+
+  /// Adds an object of a type without a key, and gives the number that it can be found by.
+  @discardableResult
+  public func insert<M: Model>(_ object: M) throws(StoreError) -> ObjectKey where M.PrimaryKey == ObjectKey {
+    ObjectKey(try owner.insert(object, types.entry(M.self), replacing: false))
+  }
+
+  /// Adds objects, in order. The first whose key is taken throws, and those before it stay added.
+  public func insert<M: Model>(contentsOf objects: some Sequence<M>) throws(StoreError) {
+    let entry = types.entry(M.self)
+    for object in objects { _ = try owner.insert(object, entry, replacing: false) }
+  }
+
+  /// Adds an object, or replaces every property of the one that has its key.
+  public func upsert<M: Model>(_ object: M) throws(StoreError) {
+    _ = try owner.insert(object, types.entry(M.self), replacing: true)
+  }
+}
+
+// Changing
+extension Transaction {
+  /// Changes properties of the object with this key: `change` assigns to what it is given.
+  ///
+  /// Throws ``StoreError/noSuchObject(type:key:)`` where there is none, and what `change` throws. The key cannot be
+  /// changed. Assigning the value that is there already changes nothing.
+  public func update<M: Model>(
+    _ type: M.Type, key: M.PrimaryKey, _ change: (M.Mutable) throws -> Void
+  ) throws {
+    let entry = types.entry(type)
+    guard let row = try owner.find(key._lookup, entry) else {
+      throw StoreError.noSuchObject(type: entry.schema.name, key: "\(key)")
+    }
+    try apply(change, to: row)
+  }
+
+  /// Changes every object that meets a condition; returns how many there were.
+  @discardableResult
+  public func update<M: Model>(_ condition: Condition<M>, _ change: (M.Mutable) throws -> Void) throws -> Int {
+    let keys = try owner.keys(of: condition.predicate, types.entry(M.self))
+    let table = types.table(M.self)
+    for key in keys {
+      if let row = try owner.row(key, table: table) { try apply(change, to: row) }
+    }
+    return keys.count
+  }
+
+  private func apply<M: MutableObject>(_ change: (M) throws -> Void, to row: Row) throws {
+    let outer = setterFailure
+    setterFailure = nil
+    defer { setterFailure = outer }
+    try change(M(_change: ObjectChange(transaction: self, row: row)))
+    if let setterFailure { throw setterFailure }
+  }
+
+  func set<V: Storable>(_ value: V, column: Int, of row: Row) {
+    do throws(StoreError) {
+      try owner.update(row, column: column, value.storedValue)
+    } catch {
+      if setterFailure == nil { setterFailure = error }
+    }
+  }
+}
+
+// Removing
+extension Transaction {
+  /// Deletes the object with this key. False: there was none.
+  @discardableResult
+  public func delete<M: Model>(_ type: M.Type, key: M.PrimaryKey) throws(StoreError) -> Bool {
+    let entry = types.entry(type)
+    guard let row = try owner.find(key._lookup, entry) else { return false }
+    return try owner.delete(row.key, table: entry.table)
+  }
+
+  /// Deletes every object that meets a condition; returns how many.
+  @discardableResult
+  public func delete<M: Model>(_ condition: Condition<M>) throws(StoreError) -> Int {
+    let entry = types.entry(M.self)
+    var count = 0
+    for key in try owner.keys(of: condition.predicate, entry) where try owner.delete(key, table: entry.table) {
+      count += 1
+    }
+    return count
+  }
+
+  /// Deletes the objects of a result of this transaction; returns how many.
+  @discardableResult
+  public func delete<M: Model>(_ results: Results<M>) throws(StoreError) -> Int {
+    let table = types.table(M.self)
+    var count = 0
+    for key in results.objectKeys where try owner.delete(key, table: table) { count += 1 }
+    return count
+  }
+
+  /// Deletes every object of a type; returns how many.
+  @discardableResult
+  public func deleteAll<M: Model>(_ type: M.Type) throws(StoreError) -> Int { try delete(Condition<M>.all) }
+}
+
+// Reading its own writes
+extension Transaction {
+  /// All objects of a type, this transaction's changes included.
+  public func objects<M: Model>(_ type: M.Type) -> Results<M> {
+    let entry = types.entry(type)
+    return Results(owner: owner, schema: entry.schema, plan: QueryPlan(table: entry.table))
+  }
+
+  /// The object with this key, as this transaction has it so far.
+  public subscript<M: Model>(type: M.Type, key key: M.PrimaryKey) -> M.View? {
+    do throws(StoreError) {
+      return try owner.find(key._lookup, types.entry(type)).map { M.View(_row: $0) }
+    } catch {
+      owner.note(error)
+      return nil
+    }
+  }
+
+  /// Number of objects of a type, this transaction's changes included.
+  public func count<M: Model>(of type: M.Type) -> Int { objects(type).count }
+}
+
+// Ending
+extension Transaction {
+  /// Makes the changes the next version of the store; returns that version, or the one that was there where nothing
+  /// changed. Only for transactions from ``Store/beginWrite(timeout:)``: a write block commits by itself.
+  ///
+  /// Throws where the changes cannot be kept (``StoreError/outOfSpace(path:needed:)``, a failed sync); they are then undone.
+  @discardableResult
+  public func commit() throws(StoreError) -> UInt64 { try owner.commit() }
+
+  /// Undoes everything and ends the transaction. Only for transactions from ``Store/beginWrite(timeout:)``.
+  public func cancel() { owner.cancel() }
+}
