@@ -41,7 +41,8 @@ let package = Package(
       name: "ReefMacros",
       swiftSettings: warnings + [.unsafeFlags(["-I", toolchainHost])],
       linkerSettings: [
-        .unsafeFlags(["-L", toolchainHost, "-Xlinker", "-rpath", "-Xlinker", toolchainHost] + hostSyntax.map { "-l\($0)" })
+        .unsafeFlags(
+          ["-L", toolchainHost, "-Xlinker", "-rpath", "-Xlinker", toolchainHost] + hostSyntax.map { "-l\($0)" })
       ]),
     .target(name: "Reef", dependencies: ["ReefEngine", "ReefMacros"], swiftSettings: warnings),
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),

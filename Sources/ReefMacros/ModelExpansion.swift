@@ -129,7 +129,9 @@ struct ModelExpansion {
 
   private var coding: String {
     let writes = properties.enumerated().map { column, property in "    encoder.set(\(column), \(property.name))" }
-    let reads = properties.enumerated().map { column, property in "    self.\(property.name) = \(readRow(property, column))" }
+    let reads = properties.enumerated().map { column, property in
+      "    self.\(property.name) = \(readRow(property, column))"
+    }
     return """
         \(access)func encode(into encoder: inout Reef.RowEncoder) {
       \(writes.joined(separator: "\n"))

@@ -6,7 +6,8 @@ import SwiftSyntaxMacros
 /// `@Model`: writes an extension that makes the struct a `Reef.Model`.
 struct ModelMacro: ExtensionMacro {
   static func expansion(
-    of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
+    of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+    providingExtensionsOf type: some TypeSyntaxProtocol,
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
     guard let structure = declaration.as(StructDeclSyntax.self) else {

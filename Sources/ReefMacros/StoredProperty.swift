@@ -49,7 +49,11 @@ struct StoredProperties {
     var following: TypeSyntax?
     var found: [StoredProperty] = []
     for binding in variable.bindings.reversed() {
-      if let written = binding.typeAnnotation?.type { following = written } else if binding.initializer != nil { following = nil }
+      if let written = binding.typeAnnotation?.type {
+        following = written
+      } else if binding.initializer != nil {
+        following = nil
+      }
       guard !binding.isComputed else { continue }
       guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
         if !markers.contains("Ignored") { diagnostics.append(ModelDiagnostic.notAName.at(binding.pattern)) }
@@ -69,7 +73,8 @@ struct StoredProperties {
   }
 
   private mutating func checkIgnored(
-    _ name: String, _ binding: PatternBindingSyntax, _ variable: VariableDeclSyntax, type: TypeSyntax?, markers: Set<String>
+    _ name: String, _ binding: PatternBindingSyntax, _ variable: VariableDeclSyntax, type: TypeSyntax?,
+    markers: Set<String>
   ) {
     for marker in ["Key", "Indexed"] where markers.contains(marker) {
       diagnostics.append(ModelDiagnostic.markedIgnored(property: name, marker: marker).at(binding.pattern))

@@ -55,7 +55,10 @@ public enum Outer {
       self.name = name
       self.value = value
     }
-    var secretly: Int { get { secret } set { secret = newValue } }
+    var secretly: Int {
+      get { secret }
+      set { secret = newValue }
+    }
   }
 }
 

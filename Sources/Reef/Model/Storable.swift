@@ -58,7 +58,9 @@ extension Float: OrderedStorable, Summable {
   @inlinable public static var valueType: ValueType { .float }
   @inlinable public var storedValue: Value { .float(self) }
   @inlinable public init(_ cell: Cell) { self = cell.float }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) { encoder.set(column: column, float: self) }
+  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+    encoder.set(column: column, float: self)
+  }
 }
 
 extension Double: OrderedStorable, Summable {
@@ -66,14 +68,18 @@ extension Double: OrderedStorable, Summable {
   @inlinable public static var valueType: ValueType { .double }
   @inlinable public var storedValue: Value { .double(self) }
   @inlinable public init(_ cell: Cell) { self = cell.double }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) { encoder.set(column: column, double: self) }
+  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+    encoder.set(column: column, double: self)
+  }
 }
 
 extension String: StorableScalar, OrderedStorable {
   @inlinable public static var valueType: ValueType { .string }
   @inlinable public var storedValue: Value { .string(self) }
   @inlinable public init(_ cell: Cell) { self = cell.string }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) { encoder.set(column: column, string: self) }
+  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+    encoder.set(column: column, string: self)
+  }
 }
 
 extension Data: StorableScalar, OrderedStorable {
