@@ -1,9 +1,17 @@
 // Integers of every width are Int64 on their way in and out, except UInt64 and UInt, which keep their bit pattern.
 
 /// A signed integer, or an unsigned one that fits an Int64.
-public protocol StorableInteger: OrderedStorable, Summable, FixedWidthInteger {}
+public protocol StorableInteger: OrderedStorable, Summable, FixedWidthInteger where Sum == Int {}
 
 extension StorableInteger {
+  @inlinable public init?(stored value: Value) {
+    guard case .int(let value) = value else { return nil }
+    self.init(exactly: value)
+  }
+  @inlinable public static func sum(stored value: Value) -> Int {
+    if case .int(let sum) = value { return Int(sum) }
+    return value.number < 0 ? .min : .max
+  }
   @inlinable public var storedValue: Value { .int(Int64(self)) }
   @inlinable public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.int) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
@@ -12,9 +20,17 @@ extension StorableInteger {
 }
 
 /// A 64-bit unsigned integer.
-public protocol StorableWideUnsigned: OrderedStorable, Summable, FixedWidthInteger, UnsignedInteger {}
+public protocol StorableWideUnsigned: OrderedStorable, Summable, FixedWidthInteger, UnsignedInteger where Sum == UInt {}
 
 extension StorableWideUnsigned {
+  @inlinable public init?(stored value: Value) {
+    guard case .uint(let value) = value else { return nil }
+    self.init(exactly: value)
+  }
+  @inlinable public static func sum(stored value: Value) -> UInt {
+    if case .uint(let sum) = value { return UInt(sum) }
+    return .max
+  }
   @inlinable public static var valueType: ValueType { .uint64 }
   @inlinable public var storedValue: Value { .uint(UInt64(self)) }
   @inlinable public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.bits) }

@@ -19,7 +19,10 @@ public protocol Storable: Sendable, Equatable {
 }
 
 /// A ``Storable`` type that is not optional.
-public protocol StorableScalar: Storable {}
+public protocol StorableScalar: Storable {
+  /// The value that this boxed form stands for; nil where it is of another kind.
+  init?(stored value: Value)
+}
 
 extension StorableScalar {
   @inlinable public static var isOptional: Bool { false }
@@ -32,6 +35,8 @@ public protocol OrderedStorable: Storable {}
 public protocol Summable: StorableScalar {
   /// What a sum of these is: Int, UInt or Double.
   associatedtype Sum: Sendable, Equatable
+  /// A sum in boxed form as a `Sum`; beyond its range, the nearest end of it.
+  static func sum(stored value: Value) -> Sum
 }
 
 extension Optional: Storable where Wrapped: StorableScalar {
@@ -48,6 +53,10 @@ extension Optional: OrderedStorable where Wrapped: StorableScalar & OrderedStora
 
 extension Bool: StorableScalar {
   @inlinable public static var valueType: ValueType { .bool }
+  @inlinable public init?(stored value: Value) {
+    guard case .bool(let value) = value else { return nil }
+    self = value
+  }
   @inlinable public var storedValue: Value { .bool(self) }
   @inlinable public init(_ cell: Cell) { self = cell.bool }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) { encoder.set(column: column, bool: self) }
@@ -55,7 +64,12 @@ extension Bool: StorableScalar {
 
 extension Float: OrderedStorable, Summable {
   public typealias Sum = Double
+  @inlinable public static func sum(stored value: Value) -> Double { value.number }
   @inlinable public static var valueType: ValueType { .float }
+  @inlinable public init?(stored value: Value) {
+    guard case .float(let value) = value else { return nil }
+    self = value
+  }
   @inlinable public var storedValue: Value { .float(self) }
   @inlinable public init(_ cell: Cell) { self = cell.float }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
@@ -65,7 +79,12 @@ extension Float: OrderedStorable, Summable {
 
 extension Double: OrderedStorable, Summable {
   public typealias Sum = Double
+  @inlinable public static func sum(stored value: Value) -> Double { value.number }
   @inlinable public static var valueType: ValueType { .double }
+  @inlinable public init?(stored value: Value) {
+    guard case .double(let value) = value else { return nil }
+    self = value
+  }
   @inlinable public var storedValue: Value { .double(self) }
   @inlinable public init(_ cell: Cell) { self = cell.double }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
@@ -75,6 +94,10 @@ extension Double: OrderedStorable, Summable {
 
 extension String: StorableScalar, OrderedStorable {
   @inlinable public static var valueType: ValueType { .string }
+  @inlinable public init?(stored value: Value) {
+    guard case .string(let value) = value else { return nil }
+    self = value
+  }
   @inlinable public var storedValue: Value { .string(self) }
   @inlinable public init(_ cell: Cell) { self = cell.string }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
@@ -84,6 +107,10 @@ extension String: StorableScalar, OrderedStorable {
 
 extension Data: StorableScalar, OrderedStorable {
   @inlinable public static var valueType: ValueType { .data }
+  @inlinable public init?(stored value: Value) {
+    guard case .data(let value) = value else { return nil }
+    self = Data(value)
+  }
   @inlinable public var storedValue: Value { .data([UInt8](self)) }
   @inlinable public init(_ cell: Cell) {
     let bytes = cell.bytes
@@ -96,6 +123,10 @@ extension Data: StorableScalar, OrderedStorable {
 
 extension Date: StorableScalar, OrderedStorable {
   @inlinable public static var valueType: ValueType { .date }
+  @inlinable public init?(stored value: Value) {
+    guard case .date(let value) = value else { return nil }
+    self = Date(timeIntervalSinceReferenceDate: value)
+  }
   @inlinable public var storedValue: Value { .date(timeIntervalSinceReferenceDate) }
   @inlinable public init(_ cell: Cell) { self.init(timeIntervalSinceReferenceDate: cell.double) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
@@ -105,6 +136,10 @@ extension Date: StorableScalar, OrderedStorable {
 
 extension UUID: StorableScalar, OrderedStorable {
   @inlinable public static var valueType: ValueType { .uuid }
+  @inlinable public init?(stored value: Value) {
+    guard case .uuid(let value) = value else { return nil }
+    self = UUID(value)
+  }
   @inlinable public var storedValue: Value { .uuid(UUIDBytes(self)) }
   @inlinable public init(_ cell: Cell) { self = UUID(cell.uuid) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
@@ -139,5 +174,18 @@ extension RowEncoder {
   /// Sets a column from a stored type: what `encode(into:)` of a ``Model`` calls for each property.
   @inlinable public mutating func set<V: Storable>(_ column: Int, _ value: V) {
     value.encode(into: &self, column: column)
+  }
+}
+
+extension Value {
+  /// A number as a Double; 0 for what is none.
+  @usableFromInline var number: Double {
+    switch self {
+    case .int(let value): Double(value)
+    case .uint(let value): Double(value)
+    case .float(let value): Double(value)
+    case .double(let value), .date(let value): value
+    default: 0
+    }
   }
 }

@@ -1,0 +1,95 @@
+extension Store {
+  /// How a store is opened.
+  ///
+  /// ```swift
+  /// var configuration = Store.Configuration(location: .file("fleet.reef"), models: [Spaceship.self, Pilot.self])
+  /// configuration.durability = .relaxed
+  /// configuration.numa = .interleave
+  /// let store = try Store(configuration)
+  /// ```
+  public struct Configuration: Sendable {
+    /// Where a store is.
+    public enum Location: Sendable, Hashable {
+      /// A data file, made where it is not there, with two sidecars beside it (`.lock`, `.note`).
+      case file(String)
+      /// Shared memory under a name, for all processes of the user: there as long as anyone has it open.
+      case memory(String)
+    }
+
+    public var location: Location
+    /// The types that this program uses. Those that the store does not know yet are added to it; a store may hold others.
+    public var models: [any Model.Type]
+    /// What a commit survives: a power loss (`full`, for files unless you say otherwise), or the death of processes.
+    /// Stores in memory have `memory` always.
+    public var durability: Durability
+    /// Where the store's pages lie on a machine with several memory nodes. Recorded in the store when it is made.
+    public var numa: MemoryPolicy = .none
+    /// How long opening waits for others that open or repair the store.
+    public var deadline: Duration = .seconds(30)
+    /// The name that other processes see this one under; nil: the program's name.
+    public var name: String?
+    /// Never write. Sidecars are still needed while others may write.
+    public var isReadOnly = false
+    /// Whether a store that is not there is made.
+    public var createsStore = true
+    /// Address space to reserve, in bytes, which bounds how large the store can become here; nil: 64 GiB.
+    public var reservation: Int?
+
+    public init(location: Location, models: [any Model.Type], durability: Durability? = nil) {
+      self.location = location
+      self.models = models
+      self.durability =
+        durability
+        ?? {
+          if case .memory = location { .memory } else { .full }
+        }()
+    }
+  }
+
+  /// Where pages lie on a machine with several memory nodes.
+  ///
+  /// Carried by stores in memory and on tmpfs, for every process that maps them; other file systems refuse with
+  /// ``StoreError/policyUnsupported(path:reason:)``.
+  public enum MemoryPolicy: Sendable, Hashable {
+    /// As the system has it.
+    case none
+    /// Page by page over all nodes.
+    case interleave
+    /// On this node, elsewhere when it is full.
+    case prefer(Int)
+    /// On this node only.
+    case bind(Int)
+    /// On the node of the process that touches a page first.
+    case local
+
+    var policy: NumaPolicy {
+      switch self {
+      case .none: .none
+      case .interleave: .interleave
+      case .prefer(let node): .prefer(node)
+      case .bind(let node): .bind(node)
+      case .local: .local
+      }
+    }
+  }
+}
+
+extension Store.Configuration {
+  var engine: EngineConfiguration {
+    var options: Session.Options
+    switch location {
+    case .file(let path): options = Session.Options(location: .file(path))
+    case .memory(let name): options = Session.Options(location: .memory(name))
+    }
+    options.create = createsStore
+    options.readOnly = isReadOnly
+    options.openTimeout = deadline
+    options.peerName = name ?? ""
+    options.numa = numa.policy
+    if let reservation { options.reserve = reservation }
+    if case .memory = location { return EngineConfiguration(session: options, durability: .memory) }
+    return EngineConfiguration(session: options, durability: durability)
+  }
+
+  var schema: Schema { Schema(models.map { $0.schema }) }
+}

@@ -1,0 +1,127 @@
+import Dispatch
+import ReefSystem
+import Synchronization
+
+extension Store {
+  /// Runs `body` as the one writer, and makes what it did the next version.
+  ///
+  /// Returns what `body` returns, after the commit. Where `body` throws, nothing is changed and its error comes out. A body
+  /// that changes nothing makes no version and wakes nobody. Blocks while another thread or process writes; use the async
+  /// form in a task, or ``write(timeout:_:)``.
+  ///
+  /// ```swift
+  /// let count = try store.write { transaction in
+  ///   try transaction.insert(Spaceship(id: 1, name: "Rocinante"))
+  ///   return transaction.count(of: Spaceship.self)
+  /// }
+  /// ```
+  public func write<R>(_ body: (Transaction) throws -> R) throws -> R { try write(.never, body) }
+
+  /// As ``write(_:)-(_)``, but waits at most `timeout` for another writer: then it throws ``StoreError/busy(holder:)``, which
+  /// names it.
+  public func write<R>(timeout: Duration, _ body: (Transaction) throws -> R) throws -> R {
+    try write(.after(timeout), body)
+  }
+
+  private func write<R>(_ deadline: Deadline, _ body: (Transaction) throws -> R) throws -> R {
+    try finish(begin(deadline), body)
+  }
+
+  private func finish<R>(_ transaction: Transaction, _ body: (Transaction) throws -> R) throws -> R {
+    let result: R
+    do {
+      result = try body(transaction)
+    } catch {
+      transaction.cancel()
+      throw error
+    }
+    try transaction.commit()
+    return result
+  }
+
+  /// Runs `body` as the one writer, without blocking the task's thread: while another writes the task is suspended, and the
+  /// block runs on a thread of its own.
+  ///
+  /// Cancelling the task before the block begins throws `CancellationError`; once it runs it runs to its end.
+  public func write<R: Sendable>(_ body: @escaping @Sendable (Transaction) throws -> R) async throws -> R {
+    let request = WriteRequest<R>()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        guard request.wait(continuation) else { return }
+        writerQueue.async { [self] in run(request, body) }
+      }
+    } onCancel: {
+      request.cancel()
+    }
+  }
+
+  /// Waits for the writer's turn in slices, so that a cancelled request does not hold up those behind it.
+  private func run<R>(_ request: WriteRequest<R>, _ body: (Transaction) throws -> R) {
+    while request.isWaiting {
+      do {
+        let transaction = try begin(.after(.milliseconds(50)))
+        guard let continuation = request.start() else { return transaction.cancel() }
+        continuation.resume(with: Result { try finish(transaction, body) })
+      } catch StoreError.busy {
+        continue
+      } catch {
+        request.start()?.resume(throwing: error)
+      }
+    }
+  }
+
+  /// Begins a transaction that ends with its ``Transaction/commit()`` or ``Transaction/cancel()``, and with `cancel` where it
+  /// is let go without either. Prefer the block forms of `write`.
+  ///
+  /// Throws ``StoreError/busy(holder:)`` where another writer is not done within `timeout`; nil waits for ever.
+  public func beginWrite(timeout: Duration? = nil) throws(StoreError) -> Transaction {
+    try begin(timeout.map { .after($0) } ?? .never)
+  }
+
+  private func begin(_ deadline: Deadline) throws(StoreError) -> Transaction {
+    Transaction(owner: TransactionOwner(try engine.write(deadline)), types: types)
+  }
+}
+
+/// One async write: waits, then either runs or was cancelled before it did.
+private final class WriteRequest<R: Sendable>: Sendable {
+  private enum State {
+    case new
+    case waiting(CheckedContinuation<R, any Error>)
+    case over
+  }
+  private let state = Mutex(State.new)
+
+  /// False: it was cancelled already, and the task was told.
+  func wait(_ continuation: CheckedContinuation<R, any Error>) -> Bool {
+    let waits = state.withLock { state in
+      guard case .new = state else { return false }
+      state = .waiting(continuation)
+      return true
+    }
+    if !waits { continuation.resume(throwing: CancellationError()) }
+    return waits
+  }
+
+  var isWaiting: Bool {
+    state.withLock { if case .waiting = $0 { true } else { false } }
+  }
+
+  /// Takes the continuation, once: nil where the request was cancelled.
+  func start() -> CheckedContinuation<R, any Error>? {
+    state.withLock { state in
+      guard case .waiting(let continuation) = state else { return nil }
+      state = .over
+      return continuation
+    }
+  }
+
+  func cancel() {
+    let waiting = state.withLock { state -> CheckedContinuation<R, any Error>? in
+      defer { state = .over }
+      guard case .waiting(let continuation) = state else { return nil }
+      return continuation
+    }
+    waiting?.resume(throwing: CancellationError())
+  }
+}

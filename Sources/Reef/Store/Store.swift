@@ -1,0 +1,135 @@
+import Dispatch
+import ReefSystem
+
+/// A store: versioned objects that several processes share, read in place and written by one at a time.
+///
+/// ```swift
+/// let store = try Store(at: "fleet.reef", models: Spaceship.self)
+/// try store.write { try $0.insert(Spaceship(id: 1, name: "Rocinante")) }
+/// let ship = try store.snapshot()[Spaceship.self, key: 1]
+/// ```
+///
+/// A store may be used from any thread and task. Opened twice in a process, by whatever path, it is the same store
+/// underneath. It is closed when the last `Store`, snapshot, result and view of it is gone.
+///
+/// After `fork` the child must open the store anew: what it inherited throws ``StoreError/usedAfterFork``.
+public final class Store: Sendable {
+  let engine: Engine
+  let types: StoredTypes
+  public let configuration: Configuration
+  /// Where the blocks of async writes wait and run, off the threads that tasks share: one at a time, as there is one writer.
+  let writerQueue = DispatchQueue(label: "reef.write")
+
+  /// Opens a store, and makes it where it is not there.
+  ///
+  /// Types that the store does not have yet are added to it. Throws ``StoreError/schemaMismatch(reason:)`` where a type has
+  /// other properties, another key or other indexes than the store has for that name, and the errors of opening.
+  public init(_ configuration: Configuration) throws(StoreError) {
+    self.configuration = configuration
+    engine = try Engine.open(configuration.engine, configuration.schema)
+    var entries: [StoredTypes.Entry] = []
+    for model in configuration.models {
+      guard let table = engine.tableIndex(of: model.schema.name) else {
+        throw .schemaMismatch(reason: "The store has no type \(model.schema.name).")
+      }
+      entries.append(StoredTypes.Entry(identity: ObjectIdentifier(model), table: table, schema: model.schema))
+    }
+    types = StoredTypes(entries)
+  }
+
+  /// Opens, or makes, a durable store in a file: a commit survives a power loss.
+  public convenience init(at path: String, models: any Model.Type...) throws(StoreError) {
+    try self.init(Configuration(location: .file(path), models: models))
+  }
+
+  /// Opens, or makes, a store in shared memory, under a name that all processes of the user share. Its content goes with the
+  /// last process that has it open.
+  public convenience init(inMemory name: String, models: any Model.Type...) throws(StoreError) {
+    try self.init(Configuration(location: .memory(name), models: models))
+  }
+}
+
+// Reading
+extension Store {
+  /// The newest version, which stays as it is for as long as the snapshot, or anything taken from it, is kept.
+  ///
+  /// Throws ``StoreError/slotsFull(holders:)`` where all slots for snapshots are held, ``StoreError/usedAfterFork``.
+  public func snapshot() throws(StoreError) -> Snapshot {
+    Snapshot(owner: SnapshotOwner(try engine.pin()), types: types)
+  }
+
+  /// Calls `body` with a snapshot of the newest version.
+  public func read<R>(_ body: (Snapshot) throws -> R) throws -> R { try body(snapshot()) }
+
+  /// All objects of a type, in whatever version is the newest: to look at again and again, or to observe.
+  public func objects<M: Model>(_ type: M.Type) -> LiveResults<M> {
+    LiveResults(store: self, plan: QueryPlan(table: types.table(type)))
+  }
+
+  /// The number of the newest version.
+  public var version: UInt64 { engine.session.newestVersion }
+}
+
+// Others, and being told
+extension Store {
+  /// Waits until a version newer than `version` is there, and returns the newest.
+  ///
+  /// Blocks the thread; use the async form in a task. Throws ``StoreError/timeout`` when `timeout` is over.
+  public func wait(after version: UInt64, timeout: Duration) throws(StoreError) -> UInt64 {
+    try engine.session.wait(after: version, deadline: .after(timeout))
+  }
+
+  /// Waits until a version newer than `version` is there, and returns the newest; throws `CancellationError` when the task
+  /// is cancelled, ``StoreError/closed`` when the store is closed.
+  public func wait(after version: UInt64) async throws -> UInt64 {
+    var ticks = try ticks(after: version)
+    if try await ticks.wait(after: version) { return self.version }
+    try Task.checkCancellation()
+    throw StoreError.closed
+  }
+
+  /// Waits until a version newer than `version` is there, and returns the newest; throws ``StoreError/timeout`` when
+  /// `timeout` is over, `CancellationError` when the task is cancelled.
+  public func wait(after version: UInt64, timeout: Duration) async throws -> UInt64 {
+    try await withThrowingTaskGroup(of: UInt64.self) { group in
+      group.addTask { try await self.wait(after: version) }
+      group.addTask {
+        try await Task.sleep(for: timeout)
+        throw StoreError.timeout
+      }
+      defer { group.cancelAll() }
+      guard let first = try await group.next() else { throw StoreError.timeout }
+      return first
+    }
+  }
+
+  /// A descriptor for a foreign event loop (epoll, poll, libuv…): readable after commits of any process, and twice a
+  /// second. Compare ``version`` then; do not read from it. It belongs to the store.
+  public var noticeDescriptor: Int32 {
+    get throws(StoreError) { try engine.session.noticeDescriptor }
+  }
+
+  /// The processes that have the store open, which versions each holds, and since when.
+  public var peers: [PeerInfo] {
+    get throws(StoreError) { try engine.session.peers() }
+  }
+
+  func ticks(after version: UInt64) throws(StoreError) -> VersionTicks {
+    VersionTicks(try engine.session.ticks(after: version))
+  }
+}
+
+/// Wakes up for new versions, for `for await`.
+struct VersionTicks {
+  private var iterator: AsyncStream<UInt64>.Iterator
+
+  init(_ stream: AsyncStream<UInt64>) { iterator = stream.makeAsyncIterator() }
+
+  /// True once a version newer than `version` is there; false when the store is closed or the task cancelled.
+  mutating func wait(after version: UInt64) async throws -> Bool {
+    while let newest = await iterator.next(isolation: #isolation) {
+      if newest > version { return true }
+    }
+    return false
+  }
+}
