@@ -114,3 +114,7 @@ struct RowChanges {
   /// Whether the object with this (new) object key has other values than before.
   func isModified(_ key: Int64) -> Bool { modified.contains(key) }
 }
+
+extension RowChanges {
+  init(from old: TableView, to new: TableView, schema: TypeSchema) throws(StoreError) { throw .closed }
+}

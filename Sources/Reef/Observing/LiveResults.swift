@@ -76,12 +76,13 @@ public struct LiveResults<M: Model>: Sendable {
   ) -> ObservationToken {
     let changes = changes
     let token = ObservationToken()
-    token.run { [weak token] in
+    let isCancelled = { @Sendable [weak token] in token?.isCancelled ?? true }
+    token.run {
       do {
         for try await change in changes {
           await withCheckedContinuation { done in
             queue.async {
-              if token?.isCancelled == false { block(change) }
+              if !isCancelled() { block(change) }
               done.resume()
             }
           }

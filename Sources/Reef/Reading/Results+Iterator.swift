@@ -3,13 +3,12 @@ extension Results {
   public struct Iterator: IteratorProtocol {
     @usableFromInline let owner: RowOwner
     @usableFromInline let number: Int
-    @usableFromInline var cursor: LeafCursor?
-    @usableFromInline let predicate: CompiledPredicate?
+    @usableFromInline var walk: LeafWalk?
     @usableFromInline var leaf: LeafView?
-    /// Rows of the leaf still to come, and what is left of the word of the bitmap that is being walked.
-    @usableFromInline var selection = Selection.none
+    /// Rows of the leaf that match, and what is left of the word of the bitmap that is being walked.
+    @usableFromInline var rows = SIMD4<UInt64>()
     @usableFromInline var word: UInt64 = 0
-    @usableFromInline var wordIndex = 4
+    @usableFromInline var wordIndex = 3
     @usableFromInline var skip: Int
     @usableFromInline var left: Int
     @usableFromInline let keys: [Int64]
@@ -20,20 +19,15 @@ extension Results {
     init(keys: [Int64], table: Int, owner: RowOwner) {
       self.owner = owner
       number = table
-      predicate = nil
       skip = 0
       left = .max
       self.keys = keys
     }
 
-    init(
-      table: TableView, number: Int, predicate: CompiledPredicate?, offset: Int, limit: Int, owner: RowOwner
-    ) {
+    init(walk: LeafWalk, table: Int, offset: Int, limit: Int, owner: RowOwner) {
       self.owner = owner
-      self.number = number
-      let first = predicate.map(\.keyRanges)?.ranges.first?.lower ?? .min
-      cursor = table.leaves(from: first)
-      self.predicate = predicate
+      number = table
+      self.walk = walk
       skip = offset
       left = limit
       keys = []
@@ -54,7 +48,7 @@ extension Results {
         }
         if wordIndex < 3 {
           wordIndex &+= 1
-          word = selection.words[wordIndex]
+          word = rows[wordIndex]
           continue
         }
         guard advance() else { return nextListed() }
@@ -63,31 +57,21 @@ extension Results {
 
     /// Enters the next leaf that has matches.
     @usableFromInline mutating func advance() -> Bool {
-      guard left > 0, cursor != nil else { return false }
+      guard left > 0, let walk else { return false }
       do throws(StoreError) {
-        while let next = try cursor?.next() {
-          let matches = try predicate?.select(next) ?? Selection(count: next.count)
-          if matches.isEmpty {
-            if let predicate, next.count > 0, isBeyond(predicate, next.key(0)) { break }
-            continue
-          }
-          leaf = next
-          selection = matches
+        if let next = try walk.next() {
+          leaf = next.leaf
+          rows = next.rows
           wordIndex = 0
-          word = matches.words[0]
+          word = rows[0]
           return true
         }
       } catch {
         owner.note(error)
       }
-      cursor = nil
+      self.walk = nil
       leaf = nil
       return false
-    }
-
-    private func isBeyond(_ predicate: CompiledPredicate, _ key: Int64) -> Bool {
-      guard let last = predicate.keyRanges.ranges.last else { return true }
-      return key > last.upper
     }
 
     @usableFromInline mutating func nextListed() -> M.View? {

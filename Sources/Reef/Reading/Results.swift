@@ -146,9 +146,8 @@ extension Results: RandomAccessCollection {
     guard isScan, list.known == nil else { return Iterator(keys: objectKeys, table: plan.table, owner: owner) }
     return attempt(Iterator(keys: [], table: plan.table, owner: owner)) { () throws(StoreError) in
       let run = try QueryRun(plan, schema: schema)
-      return Iterator(
-        table: try owner.current().table(plan.table), number: plan.table, predicate: run.predicate, offset: plan.offset,
-        limit: plan.limit ?? .max, owner: owner)
+      let walk = LeafWalk(try owner.current().table(plan.table), run.predicate)
+      return Iterator(walk: walk, table: plan.table, offset: plan.offset, limit: plan.limit ?? .max, owner: owner)
     }
   }
 }

@@ -9,7 +9,7 @@ import Synchronization
   @exclusivity(unchecked) @usableFromInline package final var generation: UInt32 = 0
   private final let firstDamage = Mutex<StoreError?>(nil)
 
-  package init(view: ReadView) { self.view = view }
+  init(_ view: ReadView) { self.view = view }
 
   /// What is to be read now.
   @usableFromInline package func current() throws(StoreError) -> ReadView { view }

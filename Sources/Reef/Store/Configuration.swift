@@ -1,3 +1,5 @@
+import ReefSystem
+
 extension Store {
   /// How a store is opened.
   ///
@@ -66,8 +68,8 @@ extension Store {
       switch self {
       case .none: .none
       case .interleave: .interleave
-      case .prefer(let node): .prefer(node)
-      case .bind(let node): .bind(node)
+      case .prefer(let node): .prefer(node: node)
+      case .bind(let node): .bind(node: node)
       case .local: .local
       }
     }

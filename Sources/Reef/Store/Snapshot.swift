@@ -51,7 +51,7 @@ final class SnapshotOwner: RowOwner, @unchecked Sendable {
   init(_ pin: consuming Pin) {
     let view = pin.view
     self.pin = pin
-    super.init(view: view)
+    super.init(view)
   }
 }
 

@@ -10,7 +10,7 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
   init(_ write: WriteTransaction) {
     self.write = write
     baseVersion = write.baseVersion
-    super.init(view: write.baseView)
+    super.init(write.baseView)
   }
 
   override var isTransaction: Bool { true }
