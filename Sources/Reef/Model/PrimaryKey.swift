@@ -4,7 +4,7 @@ import FoundationEssentials
 ///
 /// No further conformances: the store knows these four.
 public protocol PrimaryKey: Hashable, Sendable {
-  var _lookup: KeyLookup { get }
+  var _lookup: KeyTarget { get }
   init(_row: Row, column: Int)
 }
 
@@ -20,27 +20,27 @@ public struct ObjectKey: Hashable, Sendable, Comparable, CustomStringConvertible
 }
 
 /// How a key is looked up: by the object key itself, or through the key index.
-public enum KeyLookup: Hashable, Sendable {
+public enum KeyTarget: Hashable, Sendable {
   case object(Int64)
   case indexed(Value)
 }
 
 extension Int: PrimaryKey {
-  @inlinable public var _lookup: KeyLookup { .object(Int64(self)) }
+  @inlinable public var _lookup: KeyTarget { .object(Int64(self)) }
   @inlinable public init(_row: Row, column: Int) { self = _row.integerKey }
 }
 
 extension ObjectKey: PrimaryKey {
-  @inlinable public var _lookup: KeyLookup { .object(number) }
+  @inlinable public var _lookup: KeyTarget { .object(number) }
   @inlinable public init(_row: Row, column: Int) { self.init(_row.objectKey) }
 }
 
 extension String: PrimaryKey {
-  @inlinable public var _lookup: KeyLookup { .indexed(.string(self)) }
+  @inlinable public var _lookup: KeyTarget { .indexed(.string(self)) }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }
 
 extension UUID: PrimaryKey {
-  @inlinable public var _lookup: KeyLookup { .indexed(storedValue) }
+  @inlinable public var _lookup: KeyTarget { .indexed(storedValue) }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }

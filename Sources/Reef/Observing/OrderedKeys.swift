@@ -1,13 +1,13 @@
 /// The object keys of a live result in their order, in chunks: finding, inserting and removing one key costs
 /// microseconds in a result of a million.
-struct OrderedKeys {
+package struct OrderedKeys {
   private static let fullChunk = 1024
 
   /// None is empty.
   private var chunks: [[Int64]] = []
-  private(set) var count = 0
+  package private(set) var count = 0
 
-  init(_ keys: [Int64]) {
+  package init(_ keys: [Int64]) {
     count = keys.count
     var start = 0
     while start < keys.count {
@@ -17,7 +17,7 @@ struct OrderedKeys {
     }
   }
 
-  var array: [Int64] {
+  package var array: [Int64] {
     var all: [Int64] = []
     all.reserveCapacity(count)
     for chunk in chunks { all.append(contentsOf: chunk) }
@@ -25,14 +25,14 @@ struct OrderedKeys {
   }
 
   /// Where a key lies or would lie: its position, and the chunk and offset there.
-  struct Place {
-    var position: Int
+  package struct Place {
+    package var position: Int
     fileprivate var chunk: Int
     fileprivate var offset: Int
   }
 
   /// The place of the first key for which `isBefore` is false; it is true for all keys ahead of that place.
-  func place<Failure: Error>(where isBefore: (Int64) throws(Failure) -> Bool) throws(Failure) -> Place {
+  package func place<Failure: Error>(where isBefore: (Int64) throws(Failure) -> Bool) throws(Failure) -> Place {
     var low = 0
     var high = chunks.count
     while low < high {
@@ -52,12 +52,12 @@ struct OrderedKeys {
   }
 
   /// The key at a place; nil at the end.
-  subscript(place: Place) -> Int64? {
+  package subscript(place: Place) -> Int64? {
     guard place.chunk < chunks.count, place.offset < chunks[place.chunk].count else { return nil }
     return chunks[place.chunk][place.offset]
   }
 
-  mutating func insert(_ key: Int64, at place: Place) {
+  package mutating func insert(_ key: Int64, at place: Place) {
     count += 1
     guard place.chunk < chunks.count else {
       guard let last = chunks.indices.last else { return chunks.append([key]) }
@@ -77,10 +77,10 @@ struct OrderedKeys {
   }
 
   /// Replaces the key at a place by another that takes its position.
-  mutating func replace(at place: Place, with key: Int64) { chunks[place.chunk][place.offset] = key }
+  package mutating func replace(at place: Place, with key: Int64) { chunks[place.chunk][place.offset] = key }
 
   /// Removes what lies at these positions, which ascend.
-  mutating func remove(atPositions positions: [Int]) {
+  package mutating func remove(atPositions positions: [Int]) {
     guard !positions.isEmpty else { return }
     var next = positions[...]
     var start = 0

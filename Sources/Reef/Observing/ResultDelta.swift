@@ -3,25 +3,33 @@
 /// `deletions` and `modifications` are positions in the old list, `insertions` in the new one, all ascending. Taking the
 /// deletions out of the old list and putting the insertions in gives the new list. An object that changed its place is a
 /// deletion and an insertion.
-struct ResultDelta: Equatable, Sendable {
-  var deletions: [Int] = []
-  var insertions: [Int] = []
-  var modifications: [Int] = []
+package struct ResultDelta: Equatable, Sendable {
+  package var deletions: [Int] = []
+  package var insertions: [Int] = []
+  package var modifications: [Int] = []
 
-  var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modifications.isEmpty }
+  package init() {}
+
+  package var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && modifications.isEmpty }
 }
 
 /// One object that may have entered, left or changed in a result: its positions in the old and the new list.
-struct Touched {
-  var old: Int?
-  var new: Int?
+package struct Touched {
+  package var old: Int?
+  package var new: Int?
   /// Whether its properties differ between the two.
-  var isModified = true
+  package var isModified = true
+
+  package init(old: Int? = nil, new: Int? = nil, isModified: Bool = true) {
+    self.old = old
+    self.new = new
+    self.isModified = isModified
+  }
 }
 
 extension ResultDelta {
   /// From the objects that changed alone: everything else keeps its relative order.
-  init(_ touched: [Touched]) {
+  package init(_ touched: [Touched]) {
     let oldPositions = touched.compactMap(\.old).sorted()
     let newPositions = touched.compactMap(\.new).sorted()
     // Those in both lists stay where they lie between the same untouched neighbours, in the same order among
@@ -45,7 +53,7 @@ extension ResultDelta {
   }
 
   /// From two whole lists, and which objects of the old one changed.
-  init(from old: [Int64], to new: [Int64], isModified: (Int64) -> Bool) {
+  package init(from old: [Int64], to new: [Int64], isModified: (Int64) -> Bool) {
     var position: [Int64: Int] = [:]
     position.reserveCapacity(new.count)
     for (index, key) in new.enumerated() { position[key] = index }

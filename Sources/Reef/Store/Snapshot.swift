@@ -57,7 +57,7 @@ final class SnapshotOwner: RowOwner, @unchecked Sendable {
 
 extension RowOwner {
   /// The row with this key.
-  final func find(_ key: KeyLookup, _ entry: StoredTypes.Entry) throws(StoreError) -> Row? {
+  final func find(_ key: KeyTarget, _ entry: StoredTypes.Entry) throws(StoreError) -> Row? {
     let table = try current().table(entry.table)
     guard let objectKey = try table.objectKey(key, schema: entry.schema), let position = try table.find(key: objectKey)
     else { return nil }
@@ -67,7 +67,7 @@ extension RowOwner {
 
 extension TableView {
   /// The object key that a key leads to: itself, or what the key index says.
-  func objectKey(_ key: KeyLookup, schema: TypeSchema) throws(StoreError) -> Int64? {
+  func objectKey(_ key: KeyTarget, schema: TypeSchema) throws(StoreError) -> Int64? {
     switch key {
     case .object(let number): return number
     case .indexed(let value): return try find(keyValue: value, schema: schema)
