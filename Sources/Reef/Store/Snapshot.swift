@@ -44,14 +44,39 @@ public struct Snapshot: Sendable {
   public var damage: StoreError? { owner.damage }
 }
 
-/// The pin of one version, shared by a snapshot and everything taken from it.
-final class SnapshotOwner: RowOwner, @unchecked Sendable {
+/// The pin of one version, shared by a snapshot and everything taken from it. Keeps the store open as well.
+class SnapshotOwner: RowOwner, @unchecked Sendable {
+  private let engine: Engine
+
+  fileprivate init(_ view: ReadView, of engine: Engine) {
+    self.engine = engine
+    super.init(view)
+  }
+
+  static func make(_ pin: consuming Pin, of engine: Engine) -> SnapshotOwner { PinnedOwner(pin, of: engine) }
+
+  /// A version that a following pin holds.
+  static func make(_ view: ReadView, heldBy hold: FollowingPin.Hold, of engine: Engine) -> SnapshotOwner {
+    FollowedOwner(view, hold, of: engine)
+  }
+}
+
+private final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
   private let pin: Pin
 
-  init(_ pin: consuming Pin) {
+  init(_ pin: consuming Pin, of engine: Engine) {
     let view = pin.view
     self.pin = pin
-    super.init(view)
+    super.init(view, of: engine)
+  }
+}
+
+private final class FollowedOwner: SnapshotOwner, @unchecked Sendable {
+  private let hold: FollowingPin.Hold
+
+  init(_ view: ReadView, _ hold: FollowingPin.Hold, of engine: Engine) {
+    self.hold = hold
+    super.init(view, of: engine)
   }
 }
 

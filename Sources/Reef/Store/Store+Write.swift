@@ -79,7 +79,7 @@ extension Store {
   }
 
   private func begin(_ deadline: Deadline) throws(StoreError) -> Transaction {
-    Transaction(owner: TransactionOwner(try engine.write(deadline)), types: types)
+    Transaction(owner: try TransactionOwner(engine.write(deadline)), types: types)
   }
 }
 

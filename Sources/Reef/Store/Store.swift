@@ -29,7 +29,7 @@ public final class Store: Sendable {
     engine = try Engine.open(configuration.engine, configuration.schema)
     var entries: [StoredTypes.Entry] = []
     for model in configuration.models {
-      guard let table = engine.tableIndex(of: model.schema.name) else {
+      guard let table = try engine.tableIndex(of: model.schema.name) else {
         throw .schemaMismatch(reason: "The store has no type \(model.schema.name).")
       }
       entries.append(StoredTypes.Entry(identity: ObjectIdentifier(model), table: table, schema: model.schema))
@@ -55,7 +55,7 @@ extension Store {
   ///
   /// Throws ``StoreError/slotsFull(holders:)`` where all slots for snapshots are held, ``StoreError/usedAfterFork``.
   public func snapshot() throws(StoreError) -> Snapshot {
-    Snapshot(owner: SnapshotOwner(try engine.pin()), types: types)
+    Snapshot(owner: SnapshotOwner.make(try engine.pin(), of: engine), types: types)
   }
 
   /// Calls `body` with a snapshot of the newest version.

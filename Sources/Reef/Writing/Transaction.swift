@@ -33,24 +33,24 @@ public final class Transaction {
 extension Transaction {
   /// Adds an object. Throws ``StoreError/duplicateKey(type:key:)`` where its key is taken.
   public func insert<M: Model>(_ object: M) throws(StoreError) {
-    _ = try owner.insert(object, types.entry(M.self), replacing: false)
+    _ = try owner.insert(object, types.entry(M.self))
   }
 
   /// Adds an object of a type without a key, and gives the number that it can be found by.
   @discardableResult
   public func insert<M: Model>(_ object: M) throws(StoreError) -> ObjectKey where M.PrimaryKey == ObjectKey {
-    ObjectKey(try owner.insert(object, types.entry(M.self), replacing: false))
+    ObjectKey(try owner.insert(object, types.entry(M.self)))
   }
 
   /// Adds objects, in order. The first whose key is taken throws, and those before it stay added.
   public func insert<M: Model>(contentsOf objects: some Sequence<M>) throws(StoreError) {
     let entry = types.entry(M.self)
-    for object in objects { _ = try owner.insert(object, entry, replacing: false) }
+    for object in objects { _ = try owner.insert(object, entry) }
   }
 
   /// Adds an object, or replaces every property of the one that has its key.
   public func upsert<M: Model>(_ object: M) throws(StoreError) {
-    _ = try owner.insert(object, types.entry(M.self), replacing: true)
+    try owner.upsert(object, types.entry(M.self))
   }
 }
 

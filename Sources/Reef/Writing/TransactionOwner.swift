@@ -4,13 +4,15 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
   private let write: WriteTransaction
   private var isOpen = true
   /// The generation that `view` shows.
-  private var viewed: UInt32 = .max
+  private var viewed: UInt32 = 0
+  /// Where values of an upsert are kept, by table.
+  private var records: [Int: RowRecord] = [:]
   let baseVersion: UInt64
 
-  init(_ write: WriteTransaction) {
+  init(_ write: WriteTransaction) throws(StoreError) {
     self.write = write
-    baseVersion = write.baseVersion
-    super.init(write.baseView)
+    baseVersion = write.version &- 1
+    super.init(try write.readView)
   }
 
   override var isTransaction: Bool { true }
@@ -18,7 +20,7 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
   override func current() throws(StoreError) -> ReadView {
     guard isOpen else { throw .closed }
     if viewed != generation {
-      view = try write.readView()
+      view = try write.readView
       viewed = generation
     }
     return view
@@ -49,19 +51,42 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
     generation &+= 1
   }
 
-  func insert<M: Model>(_ object: M, _ entry: StoredTypes.Entry, replacing: Bool) throws(StoreError) -> Int64 {
+  func insert<M: Model>(_ object: M, _ entry: StoredTypes.Entry) throws(StoreError) -> Int64 {
     try changing()
-    return try write.insert(table: entry.table, replacing: replacing) { object.encode(into: &$0) }
+    return try write.insert(table: entry.table) { object.encode(into: &$0) }
+  }
+
+  /// Inserts, or sets every property of the object that has the key. Properties that are the same already do not count as
+  /// changed.
+  func upsert<M: Model>(_ object: M, _ entry: StoredTypes.Entry) throws(StoreError) {
+    guard let key = entry.schema.key else {
+      _ = try insert(object, entry)
+      return
+    }
+    try changing()
+    let record = records[entry.table] ?? RowRecord(entry.schema)
+    records[entry.table] = record
+    try record.encode(object)
+    let value = try record.value(key)
+    let target: KeyTarget
+    if case .int(let number) = value { target = .object(number) } else { target = .indexed(value) }
+    guard let row = try find(target, entry) else {
+      _ = try write.insert(table: entry.table) { object.encode(into: &$0) }
+      return
+    }
+    for column in entry.schema.properties.indices where column != key {
+      _ = try write.update(table: entry.table, key: row.key, column: column, value: record.value(column))
+    }
   }
 
   func update(_ row: Row, column: Int, _ value: Value) throws(StoreError) {
     try changing()
-    try write.update(table: Int(row.table), objectKey: row.key, column: column, value)
+    _ = try write.update(table: Int(row.table), key: row.key, column: column, value: value)
   }
 
   func delete(_ key: Int64, table: Int) throws(StoreError) -> Bool {
     try changing()
-    return try write.delete(table: table, objectKey: key)
+    return try write.delete(table: table, key: key)
   }
 
   func commit() throws(StoreError) -> UInt64 {
@@ -79,5 +104,54 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
   private func close() {
     isOpen = false
     generation &+= 1
+  }
+}
+
+/// One object's values, taken from its encoding.
+private final class RowRecord {
+  private let schema: TypeSchema
+  private let scratch: LeafScratch
+
+  init(_ schema: TypeSchema) {
+    self.schema = schema
+    scratch = LeafScratch(schema)
+  }
+
+  func encode<M: Model>(_ object: M) throws(StoreError) {
+    scratch.arena.pointee.used = 0
+    scratch.clear(row: 0)
+    var encoder = scratch.encoder(row: 0)
+    object.encode(into: &encoder)
+    guard !encoder.isInvalid else {
+      throw .invalidArgument("A property of \(schema.name) was set to a value of another type, or does not exist.")
+    }
+    guard !scratch.arena.pointee.overflowed else {
+      scratch.arena.pointee.overflowed = false
+      throw .invalidArgument("A value of \(schema.name) is too long.")
+    }
+    scratch.finish(encoder, row: 0)
+  }
+
+  func value(_ column: Int) throws(StoreError) -> Value {
+    let property = schema.properties[column]
+    if property.isOptional, scratch.isNull(column, 0) { return .null }
+    let bits = scratch.cell(column, 0).pointee
+    switch property.type {
+    case .bool: return .bool(bits & 1 != 0)
+    case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: return .int(Int64(bitPattern: bits))
+    case .uint64: return .uint(bits)
+    case .float: return .float(Float(bitPattern: UInt32(truncatingIfNeeded: bits)))
+    case .double: return .double(Double(bitPattern: bits))
+    case .date: return .date(Double(bitPattern: bits))
+    case .string: return .string(String(decoding: scratch.bytes(bits), as: UTF8.self))
+    case .data: return .data(Array(scratch.bytes(bits)))
+    case .uuid:
+      let bytes = scratch.bytes(bits)
+      guard bytes.count == 16 else { return .uuid(UUIDBytes(high: 0, low: 0)) }
+      return .uuid(
+        UUIDBytes(
+          high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+          low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))))
+    }
   }
 }
