@@ -123,7 +123,8 @@ public struct CommitSequence: AsyncSequence, Sendable {
 
     private mutating func begin() throws(StoreError) {
       guard last == nil else { return }
-      let pin = try self.pin ?? FollowingPin(store.engine)
+      let pin: FollowingPin
+      if let held = self.pin { pin = held } else { pin = try FollowingPin(store.engine) }
       let first = snapshot(pin.first, pin)
       self.pin = pin
       last = first
