@@ -32,7 +32,9 @@ import Testing
       let view = try #require(snapshot[Everything.self, key: object.id])
       #expect(view.value == object, "seed \(seed)")
       #expect(view.string == object.string && Array(view.stringUTF8) == Array(object.string.utf8))
-      #expect(view.stringOrNil == object.stringOrNil && view.stringOrNilUTF8.map(Array.init) == object.stringOrNil.map { Array($0.utf8) })
+      #expect(
+        view.stringOrNil == object.stringOrNil
+          && view.stringOrNilUTF8.map(Array.init) == object.stringOrNil.map { Array($0.utf8) })
       #expect(Data(view.dataBytes) == object.data && view.uuid == object.uuid && view.uint64 == object.uint64)
       #expect(view.intOrNil == object.intOrNil && view.uuidOrNil == object.uuidOrNil)
     }

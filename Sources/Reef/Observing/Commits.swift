@@ -39,7 +39,9 @@ public struct CommitChanges<M: Model>: Sendable {
   public var isEmpty: Bool { insertionCount + deletionCount + modificationCount == 0 }
 
   /// The new objects.
-  public var inserted: [M.View] { changes.list.compactMap { $0.old == nil ? $0.new.flatMap { view($0, in: after) } : nil } }
+  public var inserted: [M.View] {
+    changes.list.compactMap { $0.old == nil ? $0.new.flatMap { view($0, in: after) } : nil }
+  }
 
   /// The objects that are gone, as they were.
   public var deleted: [M.View] {

@@ -65,9 +65,11 @@ final class LiveList {
     var updated = keys
     updated.remove(atPositions: touched.compactMap(\.old).sorted())
     for (_, key, values) in entering {
-      updated.insert(key, at: try updated.place { (other) throws(StoreError) in
-        try isBefore(other, values, key, in: new)
-      })
+      updated.insert(
+        key,
+        at: try updated.place { (other) throws(StoreError) in
+          try isBefore(other, values, key, in: new)
+        })
     }
     for (index, key, values) in entering {
       let place = try updated.place { (other) throws(StoreError) in try isBefore(other, values, key, in: new) }
@@ -85,36 +87,12 @@ final class LiveList {
     return keys[place] == key ? place : nil
   }
 
-  private func isBefore(_ other: Int64, _ values: [Value], _ key: Int64, in table: TableView) throws(StoreError) -> Bool {
+  private func isBefore(_ other: Int64, _ values: [Value], _ key: Int64, in table: TableView) throws(StoreError) -> Bool
+  {
     if order.keys.isEmpty { return other < key }
     guard let row = try table.find(key: other) else {
       throw .damaged(path: "", what: "an object of an observed result cannot be found")
     }
     return order.isBefore((try order.values(row), other), (values, key))
   }
-}
-
-/// Which objects of a table differ between two versions.
-struct RowChanges {
-  struct Change {
-    /// Object keys; nil where the object is not there.
-    var old: Int64?
-    var new: Int64?
-    /// Whether a value differs; false only for an object made again just as it was.
-    var isModified: Bool
-  }
-  private(set) var list: [Change] = []
-  /// Objects made again under their key, by their old object key.
-  private(set) var renamed: [Int64: Int64] = [:]
-  private var modified: Set<Int64> = []
-
-  var isEmpty: Bool { list.isEmpty }
-  var count: Int { list.count }
-
-  /// Whether the object with this (new) object key has other values than before.
-  func isModified(_ key: Int64) -> Bool { modified.contains(key) }
-}
-
-extension RowChanges {
-  init(from old: TableView, to new: TableView, schema: TypeSchema) throws(StoreError) { throw .closed }
 }

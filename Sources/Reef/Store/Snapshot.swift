@@ -84,7 +84,8 @@ extension RowOwner {
   /// The row with this key.
   final func find(_ key: KeyTarget, _ entry: StoredTypes.Entry) throws(StoreError) -> Row? {
     let table = try current().table(entry.table)
-    guard let objectKey = try table.objectKey(key, schema: entry.schema), let position = try table.find(key: objectKey)
+    guard let objectKey = try table.objectKey(key, at: entry.table, schema: entry.schema),
+      let position = try table.find(key: objectKey)
     else { return nil }
     return Row(position.leaf, position.row, key: objectKey, table: entry.table, owner: self)
   }
@@ -92,10 +93,24 @@ extension RowOwner {
 
 extension TableView {
   /// The object key that a key leads to: itself, or what the key index says.
-  func objectKey(_ key: KeyTarget, schema: TypeSchema) throws(StoreError) -> Int64? {
+  func objectKey(_ key: KeyTarget, at index: Int, schema: TypeSchema) throws(StoreError) -> Int64? {
     switch key {
     case .object(let number): return number
-    case .indexed(let value): return try find(keyValue: value, schema: schema)
+    case .indexed(let value):
+      guard let column = schema.key else { return nil }
+      var scratch = IndexKey()
+      return try KeyLookup.find(view, table: index, column: column, bytes: value.keyBytes, key: &scratch)
+    }
+  }
+}
+
+extension Value {
+  /// What a key index is searched by: the UTF-8 of text, the bytes of a UUID.
+  fileprivate var keyBytes: [UInt8] {
+    switch self {
+    case .string(let text): return Array(text.utf8)
+    case .uuid(let uuid): return withUnsafeBytes(of: (uuid.high.bigEndian, uuid.low.bigEndian)) { Array($0) }
+    default: return []
     }
   }
 }

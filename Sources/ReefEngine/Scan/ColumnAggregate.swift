@@ -167,3 +167,28 @@ extension TableView {
     return result
   }
 }
+
+extension TableView {
+  /// Aggregates one property over the rows with these object keys.
+  package func aggregate(
+    column: Int, in schema: TypeSchema, keys: [Int64]
+  ) throws(StoreError) -> ColumnAggregate {
+    guard schema.properties.indices.contains(column) else {
+      throw .invalidArgument("\(schema.name) has no property at position \(column)")
+    }
+    let property = schema.properties[column]
+    var isKey = false
+    if case .integer(column) = schema.keyKind { isKey = true }
+    var result = ColumnAggregate(property.type)
+    for key in keys {
+      guard let position = try find(key: key) else { continue }
+      let row = Selection(row: position.row)
+      if isKey {
+        result.add(keysOf: position.leaf, row)
+      } else {
+        try result.add(position.leaf.column(column), row, isOptional: property.isOptional)
+      }
+    }
+    return result
+  }
+}
