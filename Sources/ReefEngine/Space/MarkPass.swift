@@ -5,7 +5,8 @@ import ReefSystem
 /// for a few extents at a time.
 ///
 /// Sound because of the stamps: a block live at the base version is marked; one that waited, or lay in a magazine, then
-/// is marked as well; one made since has a newer stamp of this epoch. All else with its bit set is a leak.
+/// is marked as well; one made since has a newer stamp of this epoch; magazines are empty while extents are swept. All
+/// else with its bit set is a leak.
 struct MarkPass: ~Copyable {
   private let session: Session
   private let writer: Writer
@@ -53,6 +54,8 @@ struct MarkPass: ~Copyable {
         return false
       }
       try writer.begin(.after(.seconds(5)))
+      // Blocks that came into magazines since have their bits set and an old stamp, or none: not leaks, but free.
+      writer.state.pointee.space.flushMagazines()
       let end = min(extents, extent + 32)
       while extent < end { extent = sweep(extent, base: pinned.version) }
       writer.finishUnchanged()
