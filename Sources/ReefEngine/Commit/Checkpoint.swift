@@ -57,12 +57,24 @@ package final class Checkpoint: Sendable {
   }
 
   private func beginAttempt() throws(StoreError) {
-    try underWriter { lock throws(StoreError) in
-      let tip = lock.word(Control.tip)
-      lock.set(Control.attemptRoot, lock.word(Control.tipRoot))
-      lock.set(Control.attemptExtents, lock.word(Control.tipExtents))
+    try underWriter { lock, repairOwed throws(StoreError) in
+      var version = lock.word(Control.tip)
+      var (root, extents) = (lock.word(Control.tipRoot), lock.word(Control.tipExtents))
+      var (fingerprint, time) = (lock.word(Control.fingerprint), lock.word(Control.tipTime))
+      // A writer that died half-way through these words may have mixed two versions in them. The head slot is whole.
+      if repairOwed {
+        guard let head = RootSlot.newestHead(data.base, session: lock.word(LockLayout.Header.session)) else {
+          throw .damaged(path: session.path, what: "neither head slot holds")
+        }
+        (version, root, extents, fingerprint, time) =
+          (head.version, head.root, head.extents, head.fingerprint, head.time)
+      }
+      lock.set(Control.attemptRoot, root)
+      lock.set(Control.attemptExtents, extents)
+      lock.set(Control.attemptFingerprint, fingerprint)
+      lock.set(Control.attemptTime, time)
       lock.set(Control.oldestUnsynced, 0)
-      lock.storeRelease(Control.attempt, tip)
+      lock.storeRelease(Control.attempt, version)
     }
     FaultPoint.step("checkpoint.attempt")
   }
@@ -78,7 +90,7 @@ package final class Checkpoint: Sendable {
       try sync()
       FaultPoint.step("checkpoint.named")
     }
-    try underWriter { lock throws(StoreError) in
+    try underWriter { lock, _ throws(StoreError) in
       if !data.isTmpfs { lock.set(Control.synced, version) }
       if lock.word(Control.confirmed) < version { lock.storeRelease(Control.confirmed, version) }
       lock.storeRelease(Control.attempt, 0)
@@ -97,10 +109,10 @@ package final class Checkpoint: Sendable {
     slot.session = lock.word(LockLayout.Header.session)
     slot.epoch = lock.word(LockLayout.Header.epoch)
     slot.boot = (HostIdentity.boot.high, HostIdentity.boot.low)
-    slot.fingerprint = lock.word(Control.fingerprint)
+    slot.fingerprint = lock.word(Control.attemptFingerprint)
     slot.flags = lock.word(Control.needsMark) | lock.word(Control.marking) != 0 ? DataLayout.SlotFlag.unswept : 0
     slot.generation = lock.word(Control.listGeneration)
-    slot.time = lock.word(Control.tipTime)
+    slot.time = lock.word(Control.attemptTime)
     return slot
   }
 
@@ -130,7 +142,7 @@ package final class Checkpoint: Sendable {
   func advance() throws(StoreError) {
     var wake = false
     var version: UInt64 = 0
-    try underWriter { lock throws(StoreError) in
+    try underWriter { lock, _ throws(StoreError) in
       let confirmed = lock.word(Control.confirmed)
       let target = lock.word(Control.pendingFull) <= confirmed ? lock.word(Control.tip) : confirmed
       if target > lock.word(Control.visible) >> 1 {
@@ -141,12 +153,14 @@ package final class Checkpoint: Sendable {
     if version != 0 { session.afterPublish(version, wake: wake) }
   }
 
-  /// The checkpoint word may take the writer word for a moment, never the other way round.
-  private func underWriter(_ body: (LockMemory) throws(StoreError) -> Void) throws(StoreError) {
+  /// The checkpoint word may take the writer word for a moment, never the other way round. `body` hears whether a dead
+  /// writer's work is still to be repaired, which is the next writer's business.
+  private func underWriter(
+    _ body: (_ lock: LockMemory, _ repairOwed: Bool) throws(StoreError) -> Void
+  ) throws(StoreError) {
     let tookOver = try session.acquireWriter(deadline: .never)
     defer { session.releaseWriter() }
-    // What a dead writer left is the next writer's to repair: nothing here depends on it.
     if tookOver { lock.set(Control.reclaiming, 1) }
-    try body(lock)
+    try body(lock, lock.word(Control.reclaiming) | lock.word(Control.jver) != 0)
   }
 }

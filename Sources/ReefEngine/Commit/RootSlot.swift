@@ -78,6 +78,12 @@ package struct RootSlot: Equatable, Sendable {
     Space.barrier()
   }
 
+  /// The newest version that a session's head slots name: what had been committed when its writer died.
+  static func newestHead(_ base: UnsafeRawPointer, session: UInt64) -> RootSlot? {
+    [DataLayout.headSlotOffset.0, DataLayout.headSlotOffset.1].compactMap { RootSlot(at: base + $0) }
+      .filter { $0.session == session }.max { $0.version < $1.version }
+  }
+
   package var isClean: Bool { flags & DataLayout.SlotFlag.clean != 0 }
   package var isUnswept: Bool { flags & DataLayout.SlotFlag.unswept != 0 }
 }

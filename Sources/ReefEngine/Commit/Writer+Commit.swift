@@ -93,10 +93,7 @@ extension Writer {
   func repair() throws(StoreError) {
     typealias Control = LockLayout.Control
     let session = lock.word(LockLayout.Header.session)
-    let slots = [DataLayout.headSlotOffset.0, DataLayout.headSlotOffset.1].compactMap {
-      RootSlot(at: data.base + $0)
-    }
-    guard let newest = slots.filter({ $0.session == session }).max(by: { $0.version < $1.version }) else {
+    guard let newest = RootSlot.newestHead(data.base, session: session) else {
       throw .damaged(path: self.session.path, what: "neither head slot holds")
     }
     let epoch = lock.word(LockLayout.Header.epoch)

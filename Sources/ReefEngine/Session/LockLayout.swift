@@ -52,9 +52,11 @@ package enum LockLayout {
     @inlinable package static var oldestUnsynced: Int { 4784 }  // monotonic ns when the oldest unsynced commit was made; 0: none
     @inlinable package static var needsMark: Int { 4792 }
     @inlinable package static var syncingSince: Int { 4800 }
+    @inlinable package static var attemptFingerprint: Int { 4808 }
     @inlinable package static var attemptRoot: Int { 4816 }
     @inlinable package static var attemptExtents: Int { 4824 }
     @inlinable package static var tipTime: Int { 4832 }
+    @inlinable package static var attemptTime: Int { 4848 }
     /// Owner of the mark pass, as in the writer word.
     @inlinable package static var markWord: Int { 4640 }
     /// 1 while a mark pass runs.
