@@ -1,0 +1,52 @@
+import Glibc
+import ReefEngine
+import ReefSystem
+
+/// A process that the scenario tests start, kill, stop and question: `reef-scenario COMMAND STORE [ARGUMENTS]`. It says
+/// what it did, a line each, on standard output.
+@main struct Main {
+  static func main() {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    guard arguments.count >= 2 else { fail("usage: reef-scenario COMMAND STORE [ARGUMENTS]") }
+    do {
+      try run(arguments[0], arguments[1], Array(arguments.dropFirst(2)))
+    } catch let error as StoreError {
+      fail("error \(name(of: error)): \(error)")
+    } catch { fail("error \(error)") }
+  }
+
+  /// One system call a line: a line is out as a whole before the process can be killed.
+  static func say(_ text: String) {
+    let line = text + "\n"
+    _ = line.withCString { write(1, $0, strlen($0)) }
+  }
+  static func fail(_ text: String) -> Never {
+    say(text)
+    exit(1)
+  }
+  static func name(of error: StoreError) -> String {
+    let text = String(reflecting: error)
+    let last = text.split(separator: "(").first.map(String.init) ?? text
+    return last.split(separator: ".").last.map(String.init) ?? last
+  }
+
+  static func run(_ command: String, _ store: String, _ words: [String]) throws {
+    func number(_ index: Int, _ fallback: Int) -> Int { index < words.count ? Int(words[index]) ?? fallback : fallback }
+    switch command {
+    case "commit": try Commands.commit(store, count: number(0, .max), durability: words.count > 1 ? words[1] : "memory", pause: number(2, 0))
+    case "hold": try Commands.hold(store)
+    case "follow": try Commands.follow(store, until: number(0, 1))
+    case "add": try Commands.add(store, count: number(0, 1))
+    case "stopInside": try Commands.stopInside(store)
+    case "bankWrite": try Commands.bankWrite(store, milliseconds: number(0, 1000), seed: number(1, 1))
+    case "bankRead": try Commands.bankRead(store, milliseconds: number(0, 1000))
+    case "grow": try Commands.grow(store, from: number(0, 0), rows: number(1, 1))
+    case "verifyPinned": try Commands.verifyPinned(store)
+    case "fill": try Commands.fill(store)
+    case "fork": try Commands.fork(store)
+    case "open": try Commands.open(store)
+    case "close": try Commands.openAndClose(store)
+    default: fail("unknown command \(command)")
+    }
+  }
+}
