@@ -48,6 +48,11 @@ let package = Package(
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
     .executableTarget(
       name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker", swiftSettings: warnings),
+    .executableTarget(
+      name: "reef-scenario", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/ScenarioWorker",
+      swiftSettings: warnings),
+    .testTarget(
+      name: "ScenarioTests", dependencies: ["ReefEngine", "reef-scenario"], swiftSettings: warnings),
     .testTarget(name: "ReefTests", dependencies: ["Reef"], swiftSettings: warnings),
   ]
 )
