@@ -151,6 +151,9 @@ extension Transaction {
     }
   }
 
+  /// The first damage that reading through this transaction met; nil where all was well. See ``Snapshot/damage``.
+  public var damage: StoreError? { owner.damage }
+
   /// Number of objects of a type, this transaction's changes included.
   public func count<M: Model>(of type: M.Type) -> Int { objects(type).count }
 }

@@ -46,14 +46,15 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
     try QueryRun(QueryPlan(table: entry.table, predicate: predicate), schema: entry.schema).keys(in: current())
   }
 
-  private func changing() throws(StoreError) {
+  /// Runs a change. What was read before it is out of date after it.
+  private func changing<R>(_ change: () throws(StoreError) -> R) throws(StoreError) -> R {
     guard isOpen else { throw .closed }
-    generation &+= 1
+    defer { generation &+= 1 }
+    return try change()
   }
 
   func insert<M: Model>(_ object: M, _ entry: StoredTypes.Entry) throws(StoreError) -> Int64 {
-    try changing()
-    return try write.insert(table: entry.table) { object.encode(into: &$0) }
+    try changing { () throws(StoreError) in try write.insert(table: entry.table) { object.encode(into: &$0) } }
   }
 
   /// Inserts, or sets every property of the object that has the key. Properties that are the same already do not count as
@@ -63,7 +64,6 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
       _ = try insert(object, entry)
       return
     }
-    try changing()
     let record = records[entry.table] ?? RowRecord(entry.schema)
     records[entry.table] = record
     try record.encode(object)
@@ -71,22 +71,24 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
     let target: KeyTarget
     if case .int(let number) = value { target = .object(number) } else { target = .indexed(value) }
     guard let row = try find(target, entry) else {
-      _ = try write.insert(table: entry.table) { object.encode(into: &$0) }
+      _ = try insert(object, entry)
       return
     }
-    for column in entry.schema.properties.indices where column != key {
-      _ = try write.update(table: entry.table, key: row.key, column: column, value: record.value(column))
+    try changing { () throws(StoreError) in
+      for column in entry.schema.properties.indices where column != key {
+        _ = try write.update(table: entry.table, key: row.key, column: column, value: record.value(column))
+      }
     }
   }
 
   func update(_ row: Row, column: Int, _ value: Value) throws(StoreError) {
-    try changing()
-    _ = try write.update(table: Int(row.table), key: row.key, column: column, value: value)
+    _ = try changing { () throws(StoreError) in
+      try write.update(table: Int(row.table), key: row.key, column: column, value: value)
+    }
   }
 
   func delete(_ key: Int64, table: Int) throws(StoreError) -> Bool {
-    try changing()
-    return try write.delete(table: table, key: key)
+    try changing { () throws(StoreError) in try write.delete(table: table, key: key) }
   }
 
   func commit() throws(StoreError) -> UInt64 {
