@@ -1,0 +1,170 @@
+import CBench
+import Foundation
+
+/// One program's part in one trial, living in a process of its own: prepared once, then measured whenever told.
+struct Case {
+  var workload: String
+  var group: String
+  var program: String
+  var n: Int
+  var memory: String
+  var disk: String
+}
+
+/// A prepared case: what to do for one measurement, and how to leave.
+struct Prepared {
+  var measure: () -> [Measurement]
+  var finish: () -> Void = {}
+}
+
+extension Case {
+  /// `reef-bench case WORKLOAD GROUP PROGRAM N MEMORY DISK`: prepares, says "ready", measures once for each "run".
+  static func main(_ arguments: ArraySlice<String>) {
+    let words = Array(arguments)
+    guard words.count == 6, let n = Int(words[3]) else { fail("wrong case arguments \(words)") }
+    let request = Case(
+      workload: words[0], group: words[1], program: words[2], n: n, memory: words[4], disk: words[5])
+    let prepared = request.prepare()
+    writeLine("ready")
+    var orders = LineReader(0)
+    let encoder = JSONEncoder()
+    while let order = orders.next(), order == "run" {
+      guard let json = try? encoder.encode(prepared.measure()) else { fail("a measurement that cannot be told") }
+      writeLine(String(decoding: json, as: UTF8.self))
+    }
+    prepared.finish()
+  }
+
+  var arguments: [String] { ["case", workload, group, program, String(n), memory, disk] }
+
+  func prepare() -> Prepared {
+    switch workload {
+    case "W1": insert()
+    case "W2", "W3", "W4": program == "floor" ? flatReading() : reading()
+    case "W7": program == "floor" ? durableFloor() : smallCommits()
+    case "W8": snapshots()
+    case "W9": notice()
+    case "W10": duet()
+    case "W12": pins()
+    default: fail("no workload '\(workload)'")
+    }
+  }
+
+  func path(_ folder: String) -> String { "\(folder)/\(program)-\(workload)-\(group)-\(n)" }
+
+  func items(_ key: bench_key = BENCH_KEY_DENSE, shuffled: Bool = false) -> bench_items {
+    bench_make_items(Int64(n), key, shuffled ? 1 : 0)
+  }
+
+  /// A store of n items. Loading is off every clock but W1's.
+  func loaded(_ folder: String, durability: bench_durability = BENCH_MEMORY, key: bench_key = BENCH_KEY_DENSE)
+    -> any Contender
+  {
+    let store = openContender(
+      StoreRequest(program: program, path: path(folder), durability: durability, key: key, fresh: true))
+    var data = items(key)
+    _ = store.insert(data, append: key == BENCH_KEY_DENSE)
+    bench_free_items(&data)
+    return store
+  }
+
+  // MARK: W1
+
+  private func insert() -> Prepared {
+    let data = items(shuffled: group == "random")
+    let file = path(memory)
+    if program == "floor" {
+      return Prepared(measure: {
+        let spent = withUnsafePointer(to: data) { bench_floor_insert($0, file) }
+        return [Measurement(variant: group, value: spent / Double(n), unit: "ns")]
+      })
+    }
+    return Prepared(measure: {
+      let store = openContender(StoreRequest(program: program, path: file))
+      let spent = store.insert(data, append: group == "append")
+      let size = Double(store.fileSize) / Double(n)
+      var results = [
+        Measurement(variant: group, value: spent / Double(n), unit: "ns", check: store.filter())
+      ]
+      if group == "append" {
+        results.append(
+          Measurement(
+            variant: "bytes-per-object", value: store.compactedSize().map { Double($0) / Double(n) } ?? size, unit: "B",
+            extra: ["file": size]))
+      }
+      store.close()
+      return results
+    })
+  }
+
+  // MARK: W2, W3, W4
+
+  private func flatReading() -> Prepared {
+    let data = items()
+    return Prepared(measure: {
+      withUnsafePointer(to: data) { data in
+        let start = bench_now()
+        switch workload {
+        case "W2":
+          let sum = bench_floor_scan(data)
+          return [Measurement(variant: group, value: Double(bench_now() - start) / Double(n), unit: "ns", check: sum)]
+        case "W3":
+          let sum = bench_floor_lookup(data, 1_000_000)
+          return [Measurement(variant: group, value: Double(bench_now() - start) / 1e6, unit: "ns", check: sum)]
+        default:
+          let found = bench_floor_filter(data)
+          return [Measurement(variant: group, value: Double(bench_now() - start) / 1e6, unit: "ms", check: found)]
+        }
+      }
+    })
+  }
+
+  private func reading() -> Prepared {
+    let key =
+      switch group {
+      case "sparse": BENCH_KEY_SPARSE
+      case "string": BENCH_KEY_STRING
+      default: BENCH_KEY_DENSE
+      }
+    let store = loaded(memory, key: key)
+    let partner = group == "two" ? Helper(["partner", "lookup", program, path(memory), String(n)]) : nil
+    partner?.expect("ready")
+    return Prepared(
+      measure: {
+        partner?.send("run")
+        let start = bench_now()
+        switch workload {
+        case "W2":
+          let sum = store.scan()
+          return [Measurement(variant: group, value: Double(bench_now() - start) / Double(n), unit: "ns", check: sum)]
+        case "W3":
+          let sum = store.lookup(n: n, count: 1_000_000)
+          var each = Double(bench_now() - start) / 1e6
+          if let other = partner.flatMap({ Double($0.receive()) }) { each = (each + other) / 2 }
+          return [Measurement(variant: group, value: each, unit: "ns", check: sum)]
+        default:
+          let found = store.filter()
+          return [Measurement(variant: group, value: Double(bench_now() - start) / 1e6, unit: "ms", check: found)]
+        }
+      },
+      finish: {
+        partner?.finish()
+        store.close()
+      })
+  }
+
+  // MARK: W8
+
+  private func snapshots() -> Prepared {
+    let store = loaded(memory)
+    let clockCost = bench_clock_cost()
+    return Prepared(
+      measure: {
+        let count = group == "advance" ? (program == "sqlite" ? 20_000 : 100_000) : 200_000
+        let spent =
+          group == "advance"
+          ? store.advance(n: n, count: count, clockCost: clockCost) : store.openClose(count: count)
+        return [Measurement(variant: group, value: max(0, spent) / Double(count), unit: "ns")]
+      }, finish: { store.close() })
+  }
+}

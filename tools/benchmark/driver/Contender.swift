@@ -1,0 +1,87 @@
+import CBench
+
+/// A program under measurement with one open store of n items. Loops lie inside the methods, so that no call through
+/// this protocol is on the clock more than once a loop.
+protocol Contender: AnyObject {
+  /// Inserts all items in one transaction in their order; ns in all.
+  func insert(_ items: bench_items, append: Bool) -> Double
+  /// Reads every property of every object in key order, the last byte of the name too; returns their sum.
+  func scan() -> UInt64
+  /// Finds `count` random keys and reads `qty` and `score`; returns their sum.
+  func lookup(n: Int, count: Int) -> UInt64
+  /// count(qty in 250…499 and score > 500)
+  func filter() -> UInt64
+  /// Transactions k = from ..< from + count: set `qty` of object splitmix64(k) % n to k % 1000; ns of each, if asked.
+  func commits(n: Int, from: UInt64, count: Int, each: UnsafeMutablePointer<UInt64>?)
+  func startBackgroundSync()
+  /// Opens and closes a snapshot; ns in all.
+  func openClose(count: Int) -> Double
+  /// Moves a snapshot to the newest version after one object changed (the change is off the clock); ns in all.
+  func advance(n: Int, count: Int, clockCost: Double) -> Double
+  /// Takes a snapshot and reads 100 random objects, again and again.
+  func reads(n: Int, from: UInt64, snapshots: Int) -> UInt64
+  /// Keeps the present version readable until the token goes to `unpin`.
+  func pin() -> AnyObject
+  func unpin(_ token: AnyObject)
+  /// Bytes on disk now, and once compacted (nil: the program has no compaction).
+  var fileSize: UInt64 { get }
+  func compactedSize() -> UInt64?
+  func close()
+}
+
+/// What to open.
+struct StoreRequest {
+  var program: String
+  var path: String
+  var durability: bench_durability = BENCH_MEMORY
+  var key: bench_key = BENCH_KEY_DENSE
+  var fresh = true
+}
+
+func openContender(_ request: StoreRequest) -> any Contender {
+  switch request.program {
+  case "lmdb": PeerContender(bench_lmdb, request, option: 0)
+  case "lmdb-writemap": PeerContender(bench_lmdb, request, option: 1)
+  case "sqlite": PeerContender(bench_sqlite, request, option: 0)
+  case "reef", "reef-unpinned": ReefContender.open(request)
+  default: fail("no program '\(request.program)'")
+  }
+}
+
+/// LMDB and SQLite: thin calls into C.
+final class PeerContender: Contender {
+  let peer: bench_peer
+  let store: UnsafeMutableRawPointer?
+  let path: String
+
+  init(_ peer: bench_peer, _ request: StoreRequest, option: Int32) {
+    self.peer = peer
+    self.path = request.path
+    store = peer.open(request.path, request.durability, request.key, option, request.fresh ? 1 : 0)
+  }
+
+  func insert(_ items: bench_items, append: Bool) -> Double {
+    withUnsafePointer(to: items) { peer.insert(store, $0, append ? 1 : 0) }
+  }
+  func scan() -> UInt64 { peer.scan(store) }
+  func lookup(n: Int, count: Int) -> UInt64 { peer.lookup(store, Int64(n), Int64(count)) }
+  func filter() -> UInt64 { peer.filter(store) }
+  func commits(n: Int, from: UInt64, count: Int, each: UnsafeMutablePointer<UInt64>?) {
+    peer.commits(store, Int64(n), from, UInt64(count), each)
+  }
+  func startBackgroundSync() { peer.background_sync(store) }
+  func openClose(count: Int) -> Double { peer.open_close(store, Int64(count)) }
+  func advance(n: Int, count: Int, clockCost: Double) -> Double {
+    peer.advance(store, Int64(n), Int64(count), clockCost)
+  }
+  func reads(n: Int, from: UInt64, snapshots: Int) -> UInt64 { peer.reads(store, Int64(n), from, UInt64(snapshots)) }
+
+  final class Pin { var raw: UnsafeMutableRawPointer?; init(_ raw: UnsafeMutableRawPointer?) { self.raw = raw } }
+  func pin() -> AnyObject { Pin(peer.pin(store)) }
+  func unpin(_ token: AnyObject) { peer.unpin(store, (token as? Pin)?.raw) }
+
+  /// The write-ahead log counts: it is where a part of the data lies.
+  var fileSize: UInt64 { bench_disk_usage(path) + bench_disk_usage(path + "-wal") }
+  func compactedSize() -> UInt64? { peer.compacted(store, path + ".copy") }
+  func close() { peer.close(store) }
+}

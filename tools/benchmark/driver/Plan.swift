@@ -1,0 +1,47 @@
+/// One comparison: a variant group of a workload at one size, and the programs that take part.
+struct Trial {
+  var workload: String
+  var group: String
+  var n: Int
+  var programs: [String]
+}
+
+/// Which trials there are. Names are those of docs/measuring.md, and those in the JSON output.
+enum Plan {
+  static let ways = ["spin", "futex", "fifo", "await"]
+  static let placements = ["one-core", "two-cores-idle", "two-cores-busy"]
+  static let known = ["W1", "W2", "W3", "W4", "W7", "W8", "W9", "W10", "W12"]
+
+  static func trials(_ workload: String, n: Int?) -> [Trial] {
+    let million = [n ?? 1_000_000]
+    let both = n.map { [$0] } ?? [10_000, 1_000_000]
+    func each(_ groups: [String], _ sizes: [Int], _ programs: [String]) -> [Trial] {
+      sizes.flatMap { n in groups.map { Trial(workload: workload, group: $0, n: n, programs: programs) } }
+    }
+    switch workload {
+    case "W1":
+      return each(["append"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite", "floor"])
+        + each(["random"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
+    case "W2", "W4": return each([workload == "W2" ? "all" : "scan"], million, ["reef", "lmdb", "sqlite", "floor"])
+    case "W3":
+      return each(["one"], million, ["reef", "lmdb", "sqlite", "floor"])
+        + each(["two", "sparse", "string"], million, ["reef", "lmdb", "sqlite"])
+    case "W7":
+      return each(["memory"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
+        + each(["relaxed"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
+        + each(["full"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite", "floor"])
+    case "W8": return each(["open-close", "advance"], million, ["reef", "lmdb", "sqlite"])
+    case "W9":
+      return placements.flatMap { place in
+        ways.map { way in
+          Trial(
+            workload: "W9", group: "\(way)-\(place)", n: 1, programs: way == "await" ? ["reef"] : ["reef", "floor"])
+        }
+      } + [Trial(workload: "W9", group: "futex-one-core-1k", n: 1, programs: ["reef", "floor"])]
+        + [Trial(workload: "W9", group: "futex-two-cores-idle-1k", n: 1, programs: ["reef", "floor"])]
+    case "W10": return each(["duet"], million, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
+    case "W12": return each(["pins"], million, ["reef", "reef-unpinned", "lmdb"])
+    default: return []
+    }
+  }
+}
