@@ -57,7 +57,7 @@ final class Conductor {
       say("SIGKILL to \(worker.name) (process \(worker.identifier))")
       worker.kill()
       try waitForEnd(of: worker)
-      say("the others go on: \(describe(store))")
+      say("the others go on: \(try describe(store))")
       try attend(for: quick ? 0.5 : 1.5)
       let replacement = try begin("worker \(victim.rawValue) again", worker(victim))
       workers[victim] = replacement
@@ -66,7 +66,7 @@ final class Conductor {
         "\(replacement.name) (process \(replacement.identifier)) has its picture of \(grouped(ready.objects)) packages")
     }
     try attend(for: quick ? 0.5 : 2)
-    holders = peerTable(store)
+    holders = try peerTable(store)
 
     lived = try wait(for: .lived, from: loader)
     for (query, worker) in workers { pictures[query] = try wait(for: .picture, from: worker) }
@@ -133,7 +133,7 @@ final class Conductor {
 
   private func cleanUp() {
     for role in alive { role.kill() }
-    store?.close()
+    store = nil
     try? FileManager.default.removeItem(atPath: (path as NSString).deletingLastPathComponent)
   }
 
@@ -141,7 +141,7 @@ final class Conductor {
 
   /// Each worker compared its picture itself; here all are compared with queries of this process.
   private func judge(_ store: Store) throws {
-    let snapshot = store.snapshot()
+    let snapshot = try store.snapshot()
     for query in LiveQuery.allCases {
       guard let picture = pictures[query] else { throw Failure(description: "no picture of \(query.rawValue)") }
       guard picture.isEqual else {
@@ -165,16 +165,16 @@ final class Conductor {
     fflush(stdout)
   }
 
-  private func describe(_ store: Store) -> String {
-    store.peers().map { peer in
+  private func describe(_ store: Store) throws -> String {
+    try store.peers.map { peer in
       "\(peer.name) holds "
         + (peer.held.isEmpty ? "nothing" : peer.held.map { "\($0.version)" }.joined(separator: ", "))
     }.joined(separator: " · ")
   }
 
-  private func peerTable(_ store: Store) -> [String] {
-    let newest = store.snapshot().version
-    return store.peers().map { peer in
+  private func peerTable(_ store: Store) throws -> [String] {
+    let newest = store.version
+    return try store.peers.map { peer in
       let held = peer.held.map { held in
         held.version >= newest
           ? "version \(held.version), the newest" : "version \(held.version), \(newest - held.version) behind"
@@ -193,7 +193,7 @@ final class Conductor {
         + "\(grouped(objects > 0 ? size / objects : 0)) bytes an object")
     print(
       "commits    \(grouped(lived?.commits ?? 0)), \(lived?.bulk ?? 0) of them in bulk; newest version "
-        + "\(grouped(Int(clamping: store.snapshot().version)))")
+        + "\(grouped(Int(clamping: store.version)))")
     print("")
     print("live query                                   objects  notices  latency p50      p99")
     for query in LiveQuery.allCases {

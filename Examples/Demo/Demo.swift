@@ -3,10 +3,10 @@ import Reef
 
 /// Opens the demo's store under a name that `peers` shows.
 func openStore(_ path: String, as name: String) throws -> Store {
-  var configuration = Store.Configuration(location: .file(path))
-  configuration.durability = .memory
-  configuration.peerName = name
-  return try Store(configuration, models: Package.self, Pulse.self)
+  var configuration = Store.Configuration(
+    location: .file(path), models: [Package.self, Pulse.self], durability: .memory)
+  configuration.name = name
+  return try Store(configuration)
 }
 
 /// One program in four roles: without arguments it conducts, and starts itself as loader and as workers.

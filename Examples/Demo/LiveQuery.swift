@@ -14,18 +14,24 @@ enum LiveQuery: String, CaseIterable {
     }
   }
 
-  /// The query on a snapshot.
-  func results(_ snapshot: Snapshot) -> Results<Package> { refine(snapshot.objects(Package.self)) }
+  private var condition: Condition<Package> {
+    switch self {
+    case .section: Package.where { $0.section == "libs" }
+    case .large: Package.where { $0.installedSize > Self.bound }
+    case .libraries: Package.where { $0.name.hasPrefix("lib") }
+    }
+  }
+
+  /// The query on one version.
+  func results(_ snapshot: Snapshot) -> Results<Package> {
+    let packages = snapshot.objects(Package.self).where(condition)
+    return self == .large ? packages.sorted(by: .descending(\.installedSize)) : packages
+  }
 
   /// The query on the store, to be followed.
-  func results(_ store: Store) -> Results<Package> { refine(store.objects(Package.self)) }
-
-  private func refine(_ packages: Results<Package>) -> Results<Package> {
-    switch self {
-    case .section: packages.where { $0.section == "libs" }
-    case .large: packages.where { $0.installedSize > Self.bound }.sorted(by: .descending(\.installedSize))
-    case .libraries: packages.where { $0.name.hasPrefix("lib") }
-    }
+  func live(_ store: Store) -> LiveResults<Package> {
+    let packages = store.objects(Package.self).where(condition)
+    return self == .large ? packages.sorted(by: .descending(\.installedSize)) : packages
   }
 }
 
@@ -50,7 +56,7 @@ struct Picture {
   init(_ results: Results<Package>) { entries = results.map { Entry($0) } }
 
   /// Takes a change set: modified entries where they were, then the deleted ones out, then the inserted ones in.
-  mutating func apply(_ changes: ChangeSet<Package>) {
+  mutating func apply(_ changes: Changes<Package>) {
     for index in changes.modifications {
       if let package = changes.snapshot[Package.self, key: entries[index].name] { entries[index] = Entry(package) }
     }

@@ -71,7 +71,7 @@ struct Loader {
     }
     Message(
       kind: .lived, objects: present.count + marked.count, commits: commits, bulk: bulk,
-      version: Int(clamping: store.snapshot().version)
+      version: Int(clamping: store.version)
     ).send()
   }
 

@@ -11,7 +11,7 @@ struct Worker {
     var picture = Picture()
     var latencies: [Double] = []
     var notices = 0
-    for try await changes in query.results(store).changes {
+    for try await changes in query.live(store).changes {
       let pulse = changes.snapshot[Pulse.self, key: 0]
       if !changes.isInitial, let pulse {
         latencies.append(Double(clockNow() - pulse.committedAt) / 1000)
@@ -20,7 +20,7 @@ struct Worker {
       picture.apply(changes)
       if changes.isInitial { Message(kind: .ready, text: query.title, objects: picture.entries.count).send() }
       if pulse?.isLast == true {
-        let fresh = Picture(query.results(store.snapshot()))
+        let fresh = Picture(query.results(try store.snapshot()))
         Message(
           kind: .picture, text: query.title, objects: picture.entries.count, notices: notices,
           version: Int(clamping: changes.snapshot.version), isEqual: picture.entries == fresh.entries,

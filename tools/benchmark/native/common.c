@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -102,4 +103,9 @@ void bench_spin(uint64_t nanoseconds) {
 int64_t bench_milli_sleep(int64_t milliseconds) {
   struct timespec t = {milliseconds / 1000, milliseconds % 1000 * 1000000};
   return nanosleep(&t, NULL);
+}
+
+void bench_await_descriptor(int descriptor) {
+  struct epoll_event events[4];
+  epoll_wait(descriptor, events, 4, 60000);
 }

@@ -46,6 +46,8 @@ int bench_cpu_count(void);
 int bench_is_tmpfs(const char *path);
 uint64_t bench_disk_usage(const char *path);
 void bench_spin(uint64_t nanoseconds);
+/* Blocks until the descriptor, an epoll, has something to tell, and takes it. */
+void bench_await_descriptor(int descriptor);
 int64_t bench_milli_sleep(int64_t milliseconds);
 
 /* ---- floors (floor.c) ---- */
