@@ -43,7 +43,7 @@ final class Conductor {
     self.store = store
 
     var workers: [LiveQuery: Role] = [:]
-    for query in LiveQuery.allCases { workers[query] = try begin("worker \(query.rawValue)", worker(query)) }
+    for query in LiveQuery.allCases { workers[query] = try begin("worker \(query.rawValue)", arguments(query)) }
     for query in LiveQuery.allCases {
       guard let worker = workers[query] else { continue }
       let ready = try wait(for: .ready, from: worker)
@@ -59,7 +59,7 @@ final class Conductor {
       try waitForEnd(of: worker)
       say("the others go on: \(try describe(store))")
       try attend(for: quick ? 0.5 : 1.5)
-      let replacement = try begin("worker \(victim.rawValue) again", worker(victim))
+      let replacement = try begin("worker \(victim.rawValue) again", arguments(victim))
       workers[victim] = replacement
       let ready = try wait(for: .ready, from: replacement)
       say(
@@ -78,7 +78,7 @@ final class Conductor {
 
   // MARK: Processes
 
-  private func worker(_ query: LiveQuery) -> [String] { ["worker", path, query.rawValue] }
+  private func arguments(_ query: LiveQuery) -> [String] { ["worker", path, query.rawValue] }
 
   private func begin(_ name: String, _ arguments: [String]) throws -> Role {
     let role = try Role(name, arguments, mailbox: mailbox)
@@ -162,7 +162,7 @@ final class Conductor {
 
   private func say(_ text: String) {
     print(String(format: "%6.2f s  %@", Double(clockNow() - start) / 1e9, text))
-    fflush(stdout)
+    fflush(nil)
   }
 
   private func describe(_ store: Store) throws -> String {

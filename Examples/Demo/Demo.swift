@@ -43,7 +43,7 @@ func openStore(_ path: String, as name: String) throws -> Store {
   }
 
   private static func loader(path: String, quick: Bool) throws {
-    var loader = Loader(try openStore(path, as: "loader"))
+    let loader = Loader(try openStore(path, as: "loader"))
     try loader.load()
     _ = readLine()
     try loader.live(rounds: quick ? 3 : 9, steps: quick ? 100 : 300, pause: quick ? 0.002 : 0.004)

@@ -3,7 +3,7 @@ import Reef
 
 /// Fills the store with the machine's catalogue, then lets it live: versions rise, packages go and come, one by one and
 /// in bulk.
-struct Loader {
+final class Loader {
   let store: Store
   private var catalogue: [Package] = []
   private var present: [String: Package] = [:]
@@ -16,7 +16,7 @@ struct Loader {
   init(_ store: Store) { self.store = store }
 
   /// One transaction, with the pulse that listeners tell its age by.
-  private mutating func commit(isLast: Bool = false, _ body: (Transaction) throws -> Void) throws {
+  private func commit(isLast: Bool = false, _ body: (Transaction) throws -> Void) throws {
     commits += 1
     let sequence = commits
     try store.write { transaction in
@@ -25,7 +25,7 @@ struct Loader {
     }
   }
 
-  mutating func load() throws {
+  func load() throws {
     let start = clockNow()
     catalogue = try Catalogue.read { Message.say($0) }
     let read = clockNow()
@@ -48,7 +48,7 @@ struct Loader {
     Message(kind: .loaded, objects: first.count, commits: commits).send()
   }
 
-  mutating func live(rounds: Int, steps: Int, pause: Double) throws {
+  func live(rounds: Int, steps: Int, pause: Double) throws {
     for round in 1...rounds {
       for _ in 0..<steps {
         try step()
@@ -77,7 +77,7 @@ struct Loader {
 
   // MARK: One by one
 
-  private mutating func step() throws {
+  private func step() throws {
     switch random.next(100) {
     case 0..<70: try bump(names[random.next(names.count)])
     case 70..<85: try remove(names[random.next(names.count)])
@@ -85,7 +85,7 @@ struct Loader {
     }
   }
 
-  private mutating func bump(_ name: String) throws {
+  private func bump(_ name: String) throws {
     guard var package = present[name] else { return try add() }
     package.version = package.version.raised
     package.installedSize += random.next(64) - 24
@@ -99,14 +99,14 @@ struct Loader {
     present[name] = changed
   }
 
-  private mutating func remove(_ name: String) throws {
+  private func remove(_ name: String) throws {
     guard let package = present[name] else { return try add() }
     try commit { transaction in try transaction.delete(Package.self, key: name) }
     present[name] = nil
     absent.append(package)
   }
 
-  private mutating func add() throws {
+  private func add() throws {
     guard !absent.isEmpty else { return }
     let package = absent.swapRemove(at: random.next(absent.count))
     try commit { transaction in try transaction.insert(package) }
@@ -115,13 +115,16 @@ struct Loader {
 
   // MARK: In bulk
 
-  private mutating func bulkStep(_ round: Int) throws -> String {
+  private func bulkStep(_ round: Int) throws -> String {
     bulk += 1
     switch round % 3 {
     case 1:
       let section = ["libs", "utils", "net"][random.next(3)]
       let chosen = present.values.filter { $0.section == section }.map(\.name)
-      for name in chosen { present[name]?.version = present[name]?.version.raised ?? "1" }
+      for name in chosen {
+        guard let version = present[name]?.version else { continue }
+        present[name]?.version = version.raised
+      }
       let now = present
       try commit { transaction in
         for name in chosen {

@@ -28,7 +28,7 @@ enum TailCommand: Command {
     try store.follow(after: after.map { UInt64($0) }) { step in
       if let step {
         print(arguments.has("--json") ? json(step) : line(step))
-        fflush(stdout)
+        fflush(nil)
         shown += 1
       }
       return shown < count && end.map { Date().timeIntervalSince1970 < $0 } ?? true

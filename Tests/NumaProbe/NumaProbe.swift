@@ -15,10 +15,8 @@ import Reef
   static func main() {
     let arguments = CommandLine.arguments
     do {
-      if arguments.count == 6, arguments[1] == "fill", let cpu = Int32(arguments[3]), let first = Int(arguments[4]),
-        let count = Int(arguments[5])
-      {
-        try fill(arguments[2], cpu: cpu, first: first, count: count)
+      if arguments.count == 5, arguments[1] == "fill", let first = Int(arguments[3]), let count = Int(arguments[4]) {
+        try fill(arguments[2], first: first, count: count)
       } else {
         exit(try checkAll() ? 0 : 1)
       }
@@ -28,9 +26,8 @@ import Reef
     }
   }
 
-  /// The other process: runs on one CPU, and so on one node, opens the store without a policy of its own, and writes.
-  private static func fill(_ path: String, cpu: Int32, first: Int, count: Int) throws {
-    pin(cpu)
+  /// The other process: runs on the CPUs of one node, opens the store without a policy of its own, and writes.
+  private static func fill(_ path: String, first: Int, count: Int) throws {
     let store = try open(path, .none)
     let bytes = Data(repeating: 7, count: 32 * 1024)
     // Several commits, so that the store grows several times.
@@ -47,12 +44,6 @@ import Reef
     return try Store(configuration)
   }
 
-  private static func pin(_ cpu: Int32) {
-    var set = cpu_set_t()
-    withUnsafeMutableBytes(of: &set) { $0[Int(cpu) / 8] |= 1 << UInt8(cpu % 8) }
-    sched_setaffinity(0, MemoryLayout<cpu_set_t>.size, &set)
-  }
-
   private static func checkAll() throws -> Bool {
     let nodes = (0..<64).filter { access("/sys/devices/system/node/node\($0)", F_OK) == 0 }
     guard nodes.count > 1, let last = nodes.last else {
@@ -60,7 +51,6 @@ import Reef
       return false
     }
     print("\(nodes.count) nodes")
-    pin(0)
     var isWell = true
     isWell =
       try check("interleave", .interleave, nodes) { share in
@@ -83,9 +73,9 @@ import Reef
     defer { for ending in ["", ".lock", ".note"] { unlink(path + ending) } }
     let store = try open(path, policy)
     var isWell = true
-    for (step, cpu) in [("filled", nodes[nodes.count - 1]), ("grown", second)] {
+    for (step, node) in [("filled", nodes[nodes.count - 1]), ("grown", second)] {
       let before = try store.placement().values.reduce(0, +)
-      guard run(["fill", path, String(cpu), step == "filled" ? "0" : "10000", "256"]) == 0 else {
+      guard run(on: node, ["fill", path, step == "filled" ? "0" : "10000", "256"]) == 0 else {
         print("FAILED: \(title): the filling process failed")
         return false
       }
@@ -95,18 +85,20 @@ import Reef
       // 8 MB in each step; a step that brought no pages would prove nothing.
       let isRight = all - before > 1500 && isRight(share)
       print(
-        "\(isRight ? "ok" : "FAILED"): \(title), \(step) from node \(cpu): \(all) pages, \(pages.sorted { $0.key < $1.key })"
+        "\(isRight ? "ok" : "FAILED"): \(title), \(step) from node \(node): \(all) pages, \(pages.sorted { $0.key < $1.key })"
       )
       isWell = isWell && isRight
     }
     return isWell
   }
 
-  private static func run(_ arguments: [String]) -> Int32 {
+  /// Runs this program again, on the CPUs of one node.
+  private static func run(on node: Int, _ arguments: [String]) -> Int32 {
     var pid = pid_t()
-    var words: [UnsafeMutablePointer<CChar>?] = (["numa-probe"] + arguments).map { strdup($0) } + [nil]
+    let command = ["numactl", "--cpunodebind=\(node)", CommandLine.arguments[0]] + arguments
+    var words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
-    guard posix_spawn(&pid, "/proc/self/exe", nil, nil, &words, environ) == 0 else { return -1 }
+    guard posix_spawnp(&pid, "numactl", nil, nil, &words, environ) == 0 else { return -1 }
     var status: Int32 = 0
     while waitpid(pid, &status, 0) < 0, errno == EINTR {}
     return status

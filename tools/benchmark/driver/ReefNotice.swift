@@ -84,5 +84,7 @@ enum ReefNotice {
         done.wait()
       }
     }
+
+    func close() {}
   }
 }
