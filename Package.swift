@@ -27,7 +27,8 @@ let hostSyntax = [
 let package = Package(
   name: "Reef",
   products: [
-    .library(name: "Reef", targets: ["Reef"])
+    .library(name: "Reef", targets: ["Reef"]),
+    .executable(name: "reef", targets: ["reef"]),
   ],
   targets: [
     .systemLibrary(name: "CNuma", providers: [.apt(["libnuma-dev"])]),
@@ -45,6 +46,8 @@ let package = Package(
           ["-L", toolchainHost, "-Xlinker", "-rpath", "-Xlinker", toolchainHost] + hostSyntax.map { "-l\($0)" })
       ]),
     .target(name: "Reef", dependencies: ["ReefEngine", "ReefMacros"], swiftSettings: warnings),
+    .executableTarget(
+      name: "reef", dependencies: ["ReefEngine", "ReefSystem"], path: "Sources/ReefCommand", swiftSettings: warnings),
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
     .executableTarget(
       name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker", swiftSettings: warnings),

@@ -22,9 +22,11 @@ protocol Command {
 }
 
 @main enum ReefCommand {
-  static let commands: [any Command.Type] = [
-    InfoCommand.self, PeersCommand.self, TailCommand.self, GetCommand.self, QueryCommand.self, DumpCommand.self,
-  ]
+  static var commands: [any Command.Type] {
+    [
+      InfoCommand.self, PeersCommand.self, TailCommand.self, GetCommand.self, QueryCommand.self, DumpCommand.self,
+    ]
+  }
 
   static func main() {
     signal(SIGPIPE, SIG_DFL)  // `reef dump … | head` ends quietly

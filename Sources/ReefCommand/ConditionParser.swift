@@ -14,7 +14,7 @@ struct ConditionParser {
   private var depth = 0
   private static let maximumDepth = 100
 
-  static func parse(_ source: String, type: TypeSchema) throws(ConditionError) -> Predicate {
+  static func parse(_ source: String, type: TypeSchema) throws(ConditionError) -> ReefEngine.Predicate {
     var parser = ConditionParser(
       source: source, type: type, tokens: try ConditionLexer.tokens(of: source))
     let predicate = try parser.either()
@@ -32,19 +32,19 @@ struct ConditionParser {
 
   // MARK: Structure
 
-  private mutating func either() throws(ConditionError) -> Predicate {
+  private mutating func either() throws(ConditionError) -> ReefEngine.Predicate {
     var parts = [try both()]
     while accept(word: "or") || accept("||") { parts.append(try both()) }
     return parts.count == 1 ? parts[0] : .or(parts)
   }
 
-  private mutating func both() throws(ConditionError) -> Predicate {
+  private mutating func both() throws(ConditionError) -> ReefEngine.Predicate {
     var parts = [try negation()]
     while accept(word: "and") || accept("&&") { parts.append(try negation()) }
     return parts.count == 1 ? parts[0] : .and(parts)
   }
 
-  private mutating func negation() throws(ConditionError) -> Predicate {
+  private mutating func negation() throws(ConditionError) -> ReefEngine.Predicate {
     depth += 1
     defer { depth -= 1 }
     if depth > Self.maximumDepth { throw problem("the condition is nested too deeply") }
@@ -59,7 +59,7 @@ struct ConditionParser {
 
   // MARK: One property
 
-  private mutating func term() throws(ConditionError) -> Predicate {
+  private mutating func term() throws(ConditionError) -> ReefEngine.Predicate {
     guard at < tokens.count else { throw problem("a property's name is missing") }
     guard case .word(let name) = tokens[at].kind else { throw problem("this should be a property's name") }
     guard let column = type.properties.firstIndex(where: { $0.name == name }) else {
@@ -96,11 +96,11 @@ struct ConditionParser {
     throw problem("'\(name)' needs a comparison: = != < <= > >= in between contains hasPrefix hasSuffix is")
   }
 
-  private static let comparisons: [([String], Predicate.Comparison)] = [
+  private static let comparisons: [([String], ReefEngine.Predicate.Comparison)] = [
     (["==", "="], .equal), (["!=", "<>"], .notEqual), (["<="], .lessOrEqual), ([">="], .greaterOrEqual),
     (["<"], .less), ([">"], .greater),
   ]
-  private static let matches: [([String], Predicate.TextMatch)] = [
+  private static let matches: [([String], ReefEngine.Predicate.TextMatch)] = [
     (["contains"], .contains), (["hasPrefix", "beginsWith"], .prefix), (["hasSuffix", "endsWith"], .suffix),
   ]
 

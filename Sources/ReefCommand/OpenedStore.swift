@@ -59,7 +59,7 @@ final class DynamicSnapshot {
     try pin.view.table(types.firstIndex { $0.name == type.name } ?? 0)
   }
 
-  func count(of type: TypeSchema, where predicate: Predicate = .always(true)) throws -> Int {
+  func count(of type: TypeSchema, where predicate: ReefEngine.Predicate = .always(true)) throws -> Int {
     try table(type).count(where: try CompiledPredicate(predicate, for: type))
   }
 
@@ -71,13 +71,13 @@ final class DynamicSnapshot {
   }
 
   /// Calls back with each object that matches, in stored order, until told to stop.
-  func forEach(of type: TypeSchema, where predicate: Predicate, _ body: ([Value]) -> Bool) throws {
+  func forEach(of type: TypeSchema, where predicate: ReefEngine.Predicate, _ body: ([Value]) -> Bool) throws {
     try table(type).forEachMatch(where: try CompiledPredicate(predicate, for: type)) { (leaf, row) throws(StoreError) in
       body(try values(leaf, row, type))
     }
   }
 
-  func sorted(of type: TypeSchema, where predicate: Predicate, by order: [SortKey]) throws -> [[Value]] {
+  func sorted(of type: TypeSchema, where predicate: ReefEngine.Predicate, by order: [SortKey]) throws -> [[Value]] {
     var rows: [[Value]] = []
     try forEach(of: type, where: predicate) { values in
       rows.append(values)
@@ -97,7 +97,11 @@ final class DynamicSnapshot {
     let table = try table(type)
     let objectKey: Int64?
     switch (type.keyKind, key) {
-    case (.indexed, _): objectKey = try table.find(keyValue: key, schema: type)
+    case (.indexed(let column), _):
+      var encoded = IndexKey()
+      guard encoded.encode(key, type: type.properties[column].type, isOptional: false) else { return nil }
+      let index = IndexView(view: pin.view, root: table.keyIndexRoot, depth: table.keyIndexDepth)
+      objectKey = try index.find(encoded)
     case (_, .int(let number)): objectKey = number
     default: objectKey = nil
     }

@@ -28,7 +28,7 @@ enum QueryCommand: Command {
     defer { store.close() }
     let snapshot = try store.snapshot()
     let type = try snapshot.type(named: arguments.places[1])
-    var predicate = Predicate.always(true)
+    var predicate = ReefEngine.Predicate.always(true)
     if arguments.places.count > 2 {
       do { predicate = try ConditionParser.parse(arguments.places[2], type: type) } catch {
         throw CommandFailure.usage("\(error)")

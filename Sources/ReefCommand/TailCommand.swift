@@ -58,17 +58,3 @@ enum TailCommand: Command {
       "{\"after\":\(step.from),\"version\":\(step.to),\"gap\":\(step.isGap),\"changes\":{\(types.joined(separator: ","))}}"
   }
 }
-
-/// What happened between two versions.
-struct CommitStep {
-  struct Counts {
-    var name: String
-    var inserted = 0
-    var modified = 0
-    var deleted = 0
-  }
-  var from: UInt64
-  var to: UInt64
-  var isGap = false
-  var types: [Counts] = []
-}

@@ -10,7 +10,7 @@ import Testing
     "ReefEngine": ["ReefSystem", "CReefKernels", "CXXHash"],
     "Reef": ["ReefEngine", "ReefMacros"],
     "ReefMacros": [],
-    "ReefCommand": ["ReefEngine", "Reef"],
+    "ReefCommand": ["ReefEngine", "ReefSystem"],
   ]
   static let ours: Set<String> = [
     "CReefSystem", "CReefKernels", "CNuma", "CXXHash", "ReefSystem", "ReefEngine", "Reef", "ReefMacros", "reef",
