@@ -48,6 +48,17 @@ let package = Package(
     .target(name: "Reef", dependencies: ["ReefEngine", "ReefMacros"], swiftSettings: warnings),
     .executableTarget(
       name: "reef", dependencies: ["ReefEngine", "ReefSystem"], path: "Sources/ReefCommand", swiftSettings: warnings),
+    .executableTarget(name: "reef-demo", dependencies: ["Reef"], path: "Examples/Demo", swiftSettings: warnings),
+
+    // Measuring: the peers are used here only.
+    .systemLibrary(name: "CLMDB", path: "tools/benchmark/CLMDB", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(name: "CSQLite3", path: "tools/benchmark/CSQLite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(
+      name: "CBench", dependencies: ["CLMDB", "CSQLite3"], path: "tools/benchmark/native",
+      cSettings: [.define("_GNU_SOURCE")], linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlite3")]),
+    .executableTarget(
+      name: "reef-bench", dependencies: ["Reef", "CBench"], path: "tools/benchmark/driver", swiftSettings: warnings),
+
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
     .executableTarget(
       name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker", swiftSettings: warnings),
@@ -56,6 +67,8 @@ let package = Package(
       swiftSettings: warnings),
     .testTarget(
       name: "ScenarioTests", dependencies: ["ReefEngine", "reef-scenario"], swiftSettings: warnings),
-    .testTarget(name: "ReefTests", dependencies: ["Reef"], swiftSettings: warnings),
+    .executableTarget(name: "reef-numa-probe", dependencies: ["Reef"], path: "Tests/NumaProbe", swiftSettings: warnings),
+    .testTarget(
+      name: "ReefTests", dependencies: ["Reef", "reef", "reef-bench", "reef-numa-probe"], swiftSettings: warnings),
   ]
 )

@@ -67,6 +67,7 @@ final class Conductor {
     }
     try attend(for: quick ? 0.5 : 2)
     holders = try peerTable(store)
+    loader.go()
 
     lived = try wait(for: .lived, from: loader)
     for (query, worker) in workers { pictures[query] = try wait(for: .picture, from: worker) }

@@ -45,10 +45,11 @@ func openStore(_ path: String, as name: String) throws -> Store {
   private static func loader(path: String, quick: Bool) throws {
     let loader = Loader(try openStore(path, as: "loader"))
     try loader.load()
-    _ = readLine()
-    try loader.live(rounds: quick ? 3 : 9, steps: quick ? 100 : 300, pause: quick ? 0.002 : 0.004)
+    let orders = Orders()
+    orders.wait(for: 1)
+    try loader.live(rounds: quick ? 3 : 9, steps: quick ? 100 : 300, pause: quick ? 0.002 : 0.004) { orders.count >= 2 }
     // Stay until the conductor has counted everybody.
-    _ = readLine()
+    orders.wait(for: 3)
   }
 
   private static func conduct(quick: Bool) -> Int32 {

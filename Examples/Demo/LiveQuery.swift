@@ -60,8 +60,32 @@ struct Picture {
     for index in changes.modifications {
       if let package = changes.snapshot[Package.self, key: entries[index].name] { entries[index] = Entry(package) }
     }
-    for index in changes.deletions.reversed() { entries.remove(at: index) }
-    for index in changes.insertions { entries.insert(Entry(changes.results[index]), at: index) }
+    guard changes.deletions.count + changes.insertions.count > 16 else {
+      for index in changes.deletions.reversed() { entries.remove(at: index) }
+      for index in changes.insertions { entries.insert(Entry(changes.results[index]), at: index) }
+      return
+    }
+    // Many at once: one pass instead of moving the rest for each.
+    var deletions = changes.deletions[...]
+    var kept = entries.enumerated().lazy.filter { index, _ in
+      if deletions.first != index { return true }
+      deletions.removeFirst()
+      return false
+    }.map(\.element).makeIterator()
+    var insertions = changes.insertions[...]
+    var next: [Entry] = []
+    next.reserveCapacity(changes.results.count)
+    while true {
+      if insertions.first == next.count {
+        insertions.removeFirst()
+        next.append(Entry(changes.results[next.count]))
+      } else if let entry = kept.next() {
+        next.append(entry)
+      } else {
+        break
+      }
+    }
+    entries = next
   }
 
   /// FNV-1a over everything, so that processes can compare pictures by one number.

@@ -48,14 +48,19 @@ final class Loader {
     Message(kind: .loaded, objects: first.count, commits: commits).send()
   }
 
-  func live(rounds: Int, steps: Int, pause: Double) throws {
-    for round in 1...rounds {
+  /// Lives for at least so many rounds, and two more after `mayEnd` says yes.
+  func live(rounds: Int, steps: Int, pause: Double, mayEnd: () -> Bool) throws {
+    var round = 0
+    var left = 2
+    while round < rounds || left > 0 {
+      round += 1
+      if mayEnd() { left -= 1 }
       for _ in 0..<steps {
         try step()
         Thread.sleep(forTimeInterval: pause)
       }
       let what = try bulkStep(round)
-      Message.say("round \(round) of \(rounds): \(steps) single commits, then \(what)")
+      Message.say("round \(round): \(steps) single commits, then \(what)")
     }
     // The last commit touches every query's result, so that every worker hears of it.
     let marked = ["libreef-demo": "libs", "reef-demo-large": "misc"]

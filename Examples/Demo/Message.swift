@@ -92,5 +92,25 @@ final class Mailbox: Sendable {
   }
 }
 
+/// The conductor's orders to go on, counted as they come.
+final class Orders: Sendable {
+  private let received = Mutex(0)
+  private let arrived = DispatchSemaphore(value: 0)
+
+  init() {
+    Thread.detachNewThread { [self] in
+      while readLine() != nil {
+        received.withLock { $0 += 1 }
+        arrived.signal()
+      }
+      // The conductor is gone: nobody will say more.
+      exit(1)
+    }
+  }
+
+  var count: Int { received.withLock { $0 } }
+  func wait(for count: Int) { while self.count < count { arrived.wait() } }
+}
+
 /// Nanoseconds of the monotonic clock, the same in all processes.
 func clockNow() -> Int { Int(clamping: DispatchTime.now().uptimeNanoseconds) }
