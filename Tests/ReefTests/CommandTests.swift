@@ -35,28 +35,28 @@ import Testing
     }
   }
 
-  private func reef(_ arguments: String...) throws -> Programs.Result {
-    try Programs.run(try Programs.built("reef"), arguments)
+  private func reef(_ arguments: String...) async throws -> Programs.Result {
+    try await Programs.run(try Programs.built("reef"), arguments)
   }
 
   private func end() {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  @Test func infoNamesTypesAndCounts() throws {
+  @Test func infoNamesTypesAndCounts() async throws {
     defer { end() }
-    let result = try reef("info", path)
+    let result = try await reef("info", path)
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.contains("Parcel: 10 objects"))
     #expect(result.output.contains("code *"))
     #expect(result.output.contains("note     string?") || result.output.contains("string?"))
   }
 
-  @Test func peersShowsWhoHoldsWhat() throws {
+  @Test func peersShowsWhoHoldsWhat() async throws {
     defer { end() }
     let old = try store.snapshot()
-    try store.write { try $0.update(Parcel.self, key: "P1") { $0.grams = 7 } }
-    let result = try reef("peers", path)
+    try await store.write { try $0.update(Parcel.self, key: "P1") { $0.grams = 7 } }
+    let result = try await reef("peers", path)
     #expect(result.status == 0, "\(result.output)")
     let line = try #require(result.lines.first { $0.contains("command tests") })
     #expect(line.contains(String(getpid())))
@@ -64,9 +64,9 @@ import Testing
     withExtendedLifetime(old) {}
   }
 
-  @Test func getFindsOneObject() throws {
+  @Test func getFindsOneObject() async throws {
     defer { end() }
-    let result = try reef("get", path, "Parcel", "P3")
+    let result = try await reef("get", path, "Parcel", "P3")
     #expect(result.status == 0, "\(result.output)")
     #expect(
       result.output == """
@@ -74,9 +74,9 @@ import Testing
         "sent":"2001-01-04T00:00:00Z","seal":"03ff"}
 
         """)
-    #expect(try reef("get", path, "Parcel", "P2", "--property", "town").output == "Kiel\n")
-    #expect(try reef("get", path, "Parcel", "nobody").status == 1)
-    #expect(try reef("get", path, "Box", "P3").status != 0)
+    #expect(try await reef("get", path, "Parcel", "P2", "--property", "town").output == "Kiel\n")
+    #expect(try await reef("get", path, "Parcel", "nobody").status == 1)
+    #expect(try await reef("get", path, "Box", "P3").status != 0)
   }
 
   @Test(arguments: [
@@ -84,24 +84,24 @@ import Testing
     ("note != null", 1), ("code in (P1, P2, X)", 2), ("grams between 200 and 400", 3), ("town hasPrefix 'Bre'", 5),
     ("note contains 'hi'", 1), ("sent >= 2001-01-08", 3), ("isPaid && !(grams = 500)", 4), ("seal = 03ff", 1),
   ])
-  func queryCounts(condition: String, count: Int) throws {
+  func queryCounts(condition: String, count: Int) async throws {
     defer { end() }
-    let result = try reef("query", path, "Parcel", condition, "--count")
+    let result = try await reef("query", path, "Parcel", condition, "--count")
     #expect(result.output == "\(count)\n", "\(condition)")
     #expect(result.status == 0)
-    #expect(try reef("query", path, "Parcel", condition).lines.count == count, "\(condition)")
+    #expect(try await reef("query", path, "Parcel", condition).lines.count == count, "\(condition)")
   }
 
-  @Test func querySortsAndCuts() throws {
+  @Test func querySortsAndCuts() async throws {
     defer { end() }
-    let result = try reef(
+    let result = try await reef(
       "query", path, "Parcel", "--sort", "town,-grams", "--limit", "3", "--offset", "1", "--properties", "code")
     #expect(result.output == "{\"code\":\"P7\"}\n{\"code\":\"P5\"}\n{\"code\":\"P3\"}\n")
   }
 
-  @Test func dumpIsOneJSONObjectALine() throws {
+  @Test func dumpIsOneJSONObjectALine() async throws {
     defer { end() }
-    let result = try reef("dump", path)
+    let result = try await reef("dump", path)
     #expect(result.status == 0)
     #expect(result.lines.count == 10)
     for line in result.lines {
@@ -114,44 +114,46 @@ import Testing
     defer { end() }
     let program = try Programs.built("reef")
     let path = path
-    let tail = Task.detached { try Programs.run(program, ["tail", path, "--commits", "2", "--seconds", "20"]) }
+    let tail = Task { try await Programs.run(program, ["tail", path, "--commits", "2", "--seconds", "20"]) }
     // It has begun once it is a peer.
     for _ in 0..<400 where try store.peers.count < 2 { try await Task.sleep(for: .milliseconds(25)) }
     try await Task.sleep(for: .milliseconds(200))
-    try store.write { transaction in
+    try await store.write { transaction in
       try transaction.delete(Parcel.self, key: "P0")
       try transaction.update(Parcel.self, key: "P1") { $0.grams = 1 }
     }
     try await Task.sleep(for: .milliseconds(300))
-    try store.write { try $0.update(Parcel.self, key: "P2") { $0.grams = 1 } }
+    try await store.write { try $0.update(Parcel.self, key: "P2") { $0.grams = 1 } }
     let result = try await tail.value
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.contains("Parcel ~1 -1"), "\(result.output)")
   }
 
-  @Test func mistakesAreToldWithTheirStatus() throws {
+  @Test func mistakesAreToldWithTheirStatus() async throws {
     defer { end() }
-    #expect(try reef().status == 2)
-    #expect(try reef("fly", path).status == 2)
-    #expect(try reef("info").status == 2)
-    #expect(try reef("info", path, "--what").status == 2)
-    let missing = try reef("info", "\(folder)/none.reef")
+    #expect(try await reef().status == 2)
+    #expect(try await reef("fly", path).status == 2)
+    #expect(try await reef("info").status == 2)
+    #expect(try await reef("info", path, "--what").status == 2)
+    let missing = try await reef("info", "\(folder)/none.reef")
     #expect(missing.status == 1)
     #expect(missing.output.contains("There is no store at"))
     #expect(!FileManager.default.fileExists(atPath: "\(folder)/none.reef"))
-    let condition = try reef("query", path, "Parcel", "gram > 3")
+    let condition = try await reef("query", path, "Parcel", "gram > 3")
     #expect(condition.status == 2)
     #expect(condition.output.contains("no property 'gram'"))
     #expect(condition.output.contains("\n  ^"))
     try Data("not a store, just a file of text".utf8).write(to: URL(fileURLWithPath: "\(folder)/text.txt"))
-    #expect(try reef("info", "\(folder)/text.txt").status == 1)
+    #expect(try await reef("info", "\(folder)/text.txt").status == 1)
   }
 
-  @Test(arguments: ["info", "peers", "tail", "get", "query", "dump"]) func everyCommandHasHelp(command: String) throws {
+  @Test(arguments: ["info", "peers", "tail", "get", "query", "dump"]) func everyCommandHasHelp(command: String)
+    async throws
+  {
     defer { end() }
-    let result = try reef(command, "--help")
+    let result = try await reef(command, "--help")
     #expect(result.status == 0)
     #expect(result.output.hasPrefix("USE  reef \(command) STORE"))
-    #expect(try reef("--help").output.contains("  \(command)"))
+    #expect(try await reef("--help").output.contains("  \(command)"))
   }
 }

@@ -5,16 +5,16 @@ import Testing
 /// Real placement of a store's pages, in small virtual machines with several memory nodes. Skipped, and visibly so, where
 /// the emulator or a kernel for it is not to be had: `tools/setup --all` installs them.
 @Suite(.serialized) struct NumaPlacementTests {
-  @Test func pagesLieWhereThePolicySaysOnTwoNodes() throws { try check(nodes: 2) }
-  @Test func pagesLieWhereThePolicySaysOnFourNodes() throws { try check(nodes: 4) }
+  @Test func pagesLieWhereThePolicySaysOnTwoNodes() async throws { try await check(nodes: 2) }
+  @Test func pagesLieWhereThePolicySaysOnFourNodes() async throws { try await check(nodes: 4) }
 
-  private func check(nodes: Int) throws {
+  private func check(nodes: Int) async throws {
     let top = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().path
     for program in ["qemu-system-x86_64", "busybox", "numactl"] where Programs.inPath(program) == nil {
       try Test.cancel("\(program) is not installed: tools/setup --all brings it")
     }
-    let result = try Programs.run(
+    let result = try await Programs.run(
       "\(top)/tools/numa-vm",
       ["--nodes", "\(nodes)", "--timeout", "80", "--", try Programs.built("reef-numa-probe")])
     if result.status == 125, result.output.contains("downloaded") || result.output.contains("cannot write to") {

@@ -23,8 +23,14 @@ enum Programs {
     return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// Runs a program to its end; standard output and error together.
-  static func run(_ path: String, _ arguments: [String]) throws -> Result {
+  /// Runs a program to its end; standard output and error together. Waits on a thread of its own: tests share few.
+  static func run(_ path: String, _ arguments: [String]) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(with: Swift.Result { try finish(path, arguments) }) }
+    }
+  }
+
+  private static func finish(_ path: String, _ arguments: [String]) throws -> Result {
     let process = Process()
     let output = Pipe()
     process.executableURL = URL(fileURLWithPath: path)

@@ -19,7 +19,7 @@ import Testing
     // README begin: path → "jobs.reef"
 
     let store = try Store(at: path, models: Job.self)
-    try store.write { transaction in
+    try await store.write { transaction in
       try transaction.insert(Job(id: 1, state: "waiting"))
       try transaction.update(Job.self, key: 1) { $0.attempts += 1 }
     }
