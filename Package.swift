@@ -61,13 +61,15 @@ let package = Package(
 
     .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
     .executableTarget(
-      name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker", swiftSettings: warnings),
+      name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker",
+      swiftSettings: warnings),
     .executableTarget(
       name: "reef-scenario", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/ScenarioWorker",
       swiftSettings: warnings),
     .testTarget(
       name: "ScenarioTests", dependencies: ["ReefEngine", "reef-scenario"], swiftSettings: warnings),
-    .executableTarget(name: "reef-numa-probe", dependencies: ["Reef"], path: "Tests/NumaProbe", swiftSettings: warnings),
+    .executableTarget(
+      name: "reef-numa-probe", dependencies: ["Reef"], path: "Tests/NumaProbe", swiftSettings: warnings),
     .testTarget(
       name: "ReefTests", dependencies: ["Reef", "reef", "reef-bench", "reef-numa-probe"], swiftSettings: warnings),
   ]
