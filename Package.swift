@@ -72,5 +72,8 @@ let package = Package(
       name: "reef-numa-probe", dependencies: ["Reef"], path: "Tests/NumaProbe", swiftSettings: warnings),
     .testTarget(
       name: "ReefTests", dependencies: ["Reef", "reef", "reef-bench", "reef-numa-probe"], swiftSettings: warnings),
+    .testTarget(
+      name: "ReefSystemTests", dependencies: ["ReefSystem", "ReefEngine", "reef-test-worker"],
+      swiftSettings: warnings),
   ]
 )

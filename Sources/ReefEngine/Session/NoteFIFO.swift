@@ -56,7 +56,7 @@ package final class NoteFIFO: @unchecked Sendable {
       | listeners[2].load(ordering: .sequentiallyConsistent) | listeners[3].load(ordering: .sequentiallyConsistent) != 0
   }
 
-  func hint() {
+  package func hint() {
     if descriptor >= 0 { Hint.send(descriptor) }
   }
 

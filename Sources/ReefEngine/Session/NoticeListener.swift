@@ -1,3 +1,4 @@
+import Glibc
 import ReefSystem
 import Synchronization
 
@@ -16,6 +17,8 @@ package final class NoticeListener: @unchecked Sendable {
   private let notice: NoticeWord
   /// The mapping the notice word lies in: a thread that ends late still looks at it.
   private let mapping: LockFile
+  /// The epoch of the thread that ended last.
+  private let ended = Atomic<UInt64>(0)
 
   init(notice: NoticeWord, keeping mapping: LockFile) {
     self.notice = notice
@@ -81,6 +84,7 @@ package final class NoticeListener: @unchecked Sendable {
       last = version
       deliver(version, epoch)
     }
+    _ = ended.max(epoch, ordering: .acquiringAndReleasing)
   }
 
   private func deliver(_ version: UInt64, _ epoch: UInt64) {
@@ -91,7 +95,7 @@ package final class NoticeListener: @unchecked Sendable {
   /// Ends every stream, and the thread.
   func close() {
     let (streams, thread) = state.withLock { state in
-      let all = (Array(state.streams.values), state.thread)
+      let all = (Array(state.streams.values), state.thread.map { ($0, state.epoch) })
       state.streams = [:]
       state.thread = nil
       state.epoch += 1
@@ -99,9 +103,12 @@ package final class NoticeListener: @unchecked Sendable {
       return all
     }
     for stream in streams { stream.finish() }
-    if let thread {
+    guard let (thread, epoch) = thread else { return }
+    // It may be about to sleep just now: nudged until it is gone.
+    while ended.load(ordering: .acquiring) < epoch {
       notice.nudgeOwn()
-      thread.join()
+      usleep(100)
     }
+    thread.join()
   }
 }

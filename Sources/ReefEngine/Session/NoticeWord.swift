@@ -8,7 +8,7 @@ import Synchronization
 /// left `told` behind, so the next commit wakes for it.
 package final class NoticeWord: @unchecked Sendable {
   /// The longest sleep without a look, for the case that a wake-up owed by a dead writer finds no later commit.
-  static let bound: UInt64 = 100_000_000
+  static let bound: UInt64 = 200_000_000
 
   @usableFromInline let visible: UnsafeMutablePointer<Atomic<UInt64>>
   @usableFromInline let told: UnsafeMutablePointer<Atomic<UInt64>>
@@ -29,7 +29,7 @@ package final class NoticeWord: @unchecked Sendable {
   package func publish(_ version: UInt64) -> Bool {
     let old = visible.pointee.exchange(version << 1, ordering: .sequentiallyConsistent)
     LockMemory.fenceAfterExchange()
-    if old & 1 != 0 || told.pointee.load(ordering: .relaxed) &+ 1 < version { return true }
+    if old & 1 != 0 || told.pointee.load(ordering: .relaxed) < old >> 1 { return true }
     // Nobody sleeps, and nobody was owed a wake-up before: nothing is left to do for this version.
     told.pointee.store(version, ordering: .relaxed)
     return false

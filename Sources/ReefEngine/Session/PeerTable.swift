@@ -23,7 +23,7 @@ package struct PeerTable: Sendable {
   let locks: SessionLocks
   package static let lastGeneration: UInt32 = 0x7fff_ffff
 
-  init(lock: LockMemory, locks: SessionLocks) {
+  package init(lock: LockMemory, locks: SessionLocks) {
     self.lock = lock
     self.locks = locks
   }
@@ -31,7 +31,7 @@ package struct PeerTable: Sendable {
   static func entry(_ index: Int) -> Int { LockLayout.Peer.table + index * LockLayout.Peer.size }
 
   /// Takes an entry for this process.
-  func join(name: String) throws(StoreError) -> PeerIdentity {
+  package func join(name: String) throws(StoreError) -> PeerIdentity {
     for index in 0..<LockLayout.maximumPeers {
       let entered = try storing("") { () throws(SystemError) in try enter(index) }
       guard let entered else { continue }

@@ -22,7 +22,7 @@ package final class SessionLocks: @unchecked Sendable {
   private let born: UInt64
 
   /// Opens, or creates, the lock file of a store. The descriptor is closed in children of `fork`.
-  init(name: String, in directory: Int32, mode: UInt32) throws(SystemError) {
+  package init(name: String, in directory: Int32, mode: UInt32) throws(SystemError) {
     var opened: Int32 = -1
     var anchored: UnsafeMutableRawPointer?
     do {

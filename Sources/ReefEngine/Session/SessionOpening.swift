@@ -160,12 +160,20 @@ struct SessionOpening {
 
   private func mapData(_ how: File.OpenOptions, mode: UInt32?) throws(StoreError) -> (MappedFile, FileStatus) {
     try storing(place.path) { () throws(SystemError) in
-      let access = options.readOnly && how.isEmpty ? File.Access.readOnly : .readWrite
-      let descriptor = try File.open(
-        place.name, in: place.directory, access, how.union(.nonBlocking), mode: mode ?? 0o600)
+      let descriptor = try openData(how.union(.nonBlocking), mode: mode ?? 0o600)
       if let mode { try? File.setMode(descriptor, mode) }
       let data = try MappedFile(adopting: descriptor, path: place.path, reserve: options.reserve)
       return (data, try File.status(data.descriptor))
+    }
+  }
+
+  /// For writing where that is allowed, also by a reader: it may have to repair.
+  private func openData(_ how: File.OpenOptions, mode: UInt32) throws(SystemError) -> Int32 {
+    do throws(SystemError) {
+      return try File.open(place.name, in: place.directory, .readWrite, how, mode: mode)
+    } catch {
+      guard options.readOnly, error.isPermission else { throw error }
+      return try File.open(place.name, in: place.directory, .readOnly, how)
     }
   }
 

@@ -53,6 +53,7 @@ package final class WriterWord: @unchecked Sendable {
   /// Gives the word back.
   @inlinable @inline(__always)
   package func release() {
+    assert(word.pointee.load(ordering: .relaxed) == own, "released by somebody who does not own it")
     if !someoneWaits {
       _ = word.pointee.exchange(0, ordering: .sequentiallyConsistent)
       // Looked at again: a waiter that came in between saw the word still owned.

@@ -1,0 +1,125 @@
+import Foundation
+import ReefEngine
+import ReefSystem
+import Testing
+
+/// Reader slots: what is pinned is seen, what the dead held is freed, what is full says so.
+@Suite struct SlotTests {
+  @Test func slotsOfTheDeadAreFreed() throws {
+    let store = try TestStore()
+    let writer = try store.peer("writer")
+    #expect(writer.reply() == "built")
+    let reader = try store.peer("reader")
+    #expect(reader.reply() == "joined")
+    #expect(writer.ask("publish 7") == "published 7")
+    #expect(reader.ask("pin") == "pinned 7")
+    #expect(writer.ask("publish 3") == "published 10")
+    #expect(writer.ask("pins") == "pins 7")
+    #expect(writer.ask("freeDead") == "freed 0")
+    reader.stop()
+    #expect(writer.ask("freeDead") == "freed 0")
+    reader.die()
+    #expect(writer.ask("freeDead") == "freed 1")
+    #expect(writer.ask("pins") == "pins ")
+  }
+
+  /// A cleaner dies between taking a dead peer's slot and clearing it: the pin stays, and the next cleaner frees it.
+  @Test func cleanerDies() throws {
+    let store = try TestStore()
+    let writer = try store.peer("writer")
+    #expect(writer.reply() == "built")
+    #expect(writer.ask("publish 2") == "published 2")
+    let reader = try store.peer("reader")
+    #expect(reader.reply() == "joined")
+    #expect(reader.ask("pin") == "pinned 2")
+    reader.die()
+    let cleaner = try store.peer("cleaner", environment: ["REEF_KILL": "slot.taken"])
+    #expect(cleaner.reply() == "joined")
+    cleaner.send("freeDead")
+    cleaner.process.waitUntilExit()
+    #expect(writer.ask("pins") == "pins 2")
+    #expect(writer.ask("freeDead") == "freed 1")
+    #expect(writer.ask("pins") == "pins ")
+  }
+
+  @Test func fullTableNamesTheHolders() throws {
+    let store = try TestStore()
+    let greedy = try store.peer("greedy")
+    let modest = try store.peer("modest")
+    #expect(greedy.reply() != nil && modest.reply() != nil)
+    #expect(greedy.ask("claim \(LockLayout.maximumSlots)") == "claimed \(LockLayout.maximumSlots - 1)")
+    #expect(modest.ask("pin") == "error slotsFull greedy")
+    greedy.die()
+    #expect(modest.ask("pin") == "pinned 0")
+  }
+
+  @Test func pinsAndFollows() throws {
+    let store = try TestStore()
+    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
+    defer { session.leave() }
+    let writer = try store.peer("writer")
+    #expect(writer.reply() == "joined")
+    #expect(writer.ask("publish 5") == "published 5")
+    let follower = try session.claimSlot()
+    #expect(session.pinFollowing(follower) == (5, 15, 25))
+    #expect(writer.ask("publish 5") == "published 10")
+    let old = try session.claimSlot()
+    #expect(session.slots.pin(version: 8, in: old)! == (8, 24, 40))
+    #expect(session.slots.pin(version: 4, in: old) == nil)
+    session.slots.follow(from: 9, in: follower)
+    let other = try session.claimSlot()
+    #expect(session.slots.pin(version: 7, in: other) == nil)
+    #expect(session.slots.pin(version: 8, in: other) != nil)
+    let info = try #require(try session.peers().first { $0.isSelf })
+    #expect(info.held.map(\.version) == [8, 8, 9])
+    #expect(info.held.map(\.holdsLater) == [false, false, true])
+    #expect(info.held.allSatisfy { $0.since != nil })
+    for slot in [follower, old, other] {
+      session.unpin(slot)
+      session.returnSlot(slot)
+    }
+    #expect(try session.peers().first { $0.isSelf }?.held.isEmpty == true)
+  }
+
+  /// Threads come, take a snapshot and go: no slot is lost with them, and one thread's slot serves the next.
+  @Test func endedThreadsGiveSlotsBack() throws {
+    let store = try TestStore()
+    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
+    defer { session.leave() }
+    for _ in 0..<50 {
+      let threads = try (0..<4).map { _ in
+        try SystemThread(name: "reader") {
+          guard let slot = try? session.claimSlot() else { return }
+          _ = session.pinNewest(slot)
+          session.unpin(slot)
+          session.returnSlot(slot)
+        }
+      }
+      for thread in threads { thread.join() }
+    }
+    #expect(session.lock.word(LockLayout.Control.slotsInUse) <= 4)
+  }
+
+  /// Readers pin while a writer publishes: whatever a reader holds, a scan after publishing sees it, or the reader has
+  /// moved on; and the root always belongs to the version.
+  @Test func pinsAgainstPublishing() throws {
+    let store = try TestStore()
+    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
+    defer { session.leave() }
+    let writer = try store.peer("writer")
+    #expect(writer.reply() == "joined")
+    #expect(writer.ask("publish") == "published 1")
+    writer.send("commit 200000 0")
+    let slot = try session.claimSlot()
+    var wrong = 0
+    var newest: UInt64 = 0
+    while newest < 200_000 {
+      let (version, root, extents) = session.pinNewest(slot)
+      if root != version * 3 || extents != version * 5 || version < newest { wrong += 1 }
+      newest = version
+      session.unpin(slot)
+    }
+    #expect(wrong == 0)
+    session.returnSlot(slot)
+  }
+}
