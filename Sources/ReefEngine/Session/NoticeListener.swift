@@ -5,8 +5,19 @@ import Synchronization
 /// The one thread of a process that sleeps until something is published and feeds every stream that wants to hear of it.
 /// It starts with the first stream and ends with the last.
 package final class NoticeListener: @unchecked Sendable {
+  private struct Stream {
+    let continuation: AsyncStream<UInt64>.Continuation
+    /// The version it heard of last.
+    var last: UInt64
+
+    mutating func tell(_ version: UInt64) {
+      guard version > last else { return }
+      last = version
+      continuation.yield(version)
+    }
+  }
   private struct State {
-    var streams: [UInt64: AsyncStream<UInt64>.Continuation] = [:]
+    var streams: [UInt64: Stream] = [:]
     var next: UInt64 = 0
     var thread: SystemThread?
     /// Raised to stop the running thread.
@@ -29,19 +40,18 @@ package final class NoticeListener: @unchecked Sendable {
   /// is closed.
   func ticks(after: UInt64) throws(StoreError) -> AsyncStream<UInt64> {
     let (stream, continuation) = AsyncStream.makeStream(of: UInt64.self, bufferingPolicy: .bufferingNewest(1))
-    let id = try add(continuation)
+    let id = try add(Stream(continuation: continuation, last: after))
     guard let id else {
       continuation.finish()
       return stream
     }
     continuation.onTermination = { [weak self] _ in self?.remove(id) }
     // Registered first, compared second: what was published in between is told by one of the two.
-    let newest = notice.newest
-    if newest > after { continuation.yield(newest) }
+    state.withLock { $0.streams[id]?.tell(notice.newest) }
     return stream
   }
 
-  private func add(_ continuation: AsyncStream<UInt64>.Continuation) throws(StoreError) -> UInt64? {
+  private func add(_ stream: Stream) throws(StoreError) -> UInt64? {
     do {
       return try state.withLock { state throws(SystemError) -> UInt64? in
         if state.closed { return nil }
@@ -51,7 +61,7 @@ package final class NoticeListener: @unchecked Sendable {
           state.thread = try SystemThread(name: "reef-notice") { [self] in run(epoch) }
         }
         state.next += 1
-        state.streams[state.next] = continuation
+        state.streams[state.next] = stream
         return state.next
       }
     } catch {
@@ -88,8 +98,10 @@ package final class NoticeListener: @unchecked Sendable {
   }
 
   private func deliver(_ version: UInt64, _ epoch: UInt64) {
-    let streams = state.withLock { state in state.epoch == epoch ? Array(state.streams.values) : [] }
-    for stream in streams { stream.yield(version) }
+    state.withLock { state in
+      guard state.epoch == epoch else { return }
+      for id in state.streams.keys { state.streams[id]?.tell(version) }
+    }
   }
 
   /// Ends every stream, and the thread.
@@ -102,7 +114,7 @@ package final class NoticeListener: @unchecked Sendable {
       state.closed = true
       return all
     }
-    for stream in streams { stream.finish() }
+    for stream in streams { stream.continuation.finish() }
     guard let (thread, epoch) = thread else { return }
     // It may be about to sleep just now: nudged until it is gone.
     while ended.load(ordering: .acquiring) < epoch {
