@@ -16,7 +16,8 @@ package struct Deadline: Sendable, Equatable, Comparable {
     let (seconds, attoseconds) = duration.components
     if seconds < 0 || attoseconds < 0 { return .now }
     if seconds > 1 << 32 { return .never }
-    return Deadline(nanoseconds: Clock.monotonic &+ UInt64(seconds) &* 1_000_000_000 &+ UInt64(attoseconds / 1_000_000_000))
+    return Deadline(
+      nanoseconds: Clock.monotonic &+ UInt64(seconds) &* 1_000_000_000 &+ UInt64(attoseconds / 1_000_000_000))
   }
 
   package static func after(nanoseconds: UInt64) -> Deadline {

@@ -37,7 +37,7 @@ package enum File {
     var status = reef_status()
     do {
       try systemCall("fstatat", path) { reef_stat(directory ?? -1, path, &status) }
-    } catch where error.errno == ENOENT {
+    } catch  where error.errno == ENOENT {
       return nil
     }
     return FileStatus(status)
@@ -47,7 +47,7 @@ package enum File {
   package static func unlink(_ path: String, in directory: Int32? = nil) throws(SystemError) {
     do {
       try systemCall("unlinkat", path) { reef_unlink(directory ?? -1, path) }
-    } catch where error.errno == ENOENT {}
+    } catch  where error.errno == ENOENT {}
   }
 
   package static func makeFIFO(_ path: String, in directory: Int32, mode: UInt32) throws(SystemError) {
@@ -77,7 +77,7 @@ package enum File {
   package static func allocate(_ descriptor: Int32, offset: Int, length: Int, path: String? = nil) throws(SystemError) {
     do {
       try systemCall("fallocate", path) { reef_fallocate(descriptor, Int64(offset), Int64(length)) }
-    } catch where error.errno == EOPNOTSUPP {
+    } catch  where error.errno == EOPNOTSUPP {
       let size = try status(descriptor).size
       guard offset + length > size else { throw error }
       try writeZeros(descriptor, from: min(offset, size), to: offset + length, path: path)

@@ -16,7 +16,8 @@ package struct FileStatus: Sendable {
 
   init(_ status: reef_status) {
     kind =
-      status.isRegular ? .regular : status.isFIFO ? .fifo : status.isDirectory ? .directory : status.isLink ? .link : .other
+      status.isRegular
+      ? .regular : status.isFIFO ? .fifo : status.isDirectory ? .directory : status.isLink ? .link : .other
     identity = FileIdentity(device: status.device, inode: status.inode)
     size = Int(status.size)
     links = Int(truncatingIfNeeded: status.links)

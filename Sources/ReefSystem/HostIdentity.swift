@@ -8,7 +8,9 @@ package enum HostIdentity {
 
   /// The kernel's random id of this boot; (0, 0) where it cannot be read.
   package static let boot: (high: UInt64, low: UInt64) = {
-    guard let descriptor = try? File.open("/proc/sys/kernel/random/boot_id", .readOnly, .followLinks) else { return (0, 0) }
+    guard let descriptor = try? File.open("/proc/sys/kernel/random/boot_id", .readOnly, .followLinks) else {
+      return (0, 0)
+    }
     defer { File.close(descriptor) }
     var text = [UInt8](repeating: 0, count: 64)
     let count = text.withUnsafeMutableBytes { reef_read(descriptor, $0.baseAddress!, $0.count) }

@@ -31,7 +31,9 @@ package final class MappedFile: @unchecked Sendable {
         do throws(SystemError) {
           address = try Mapping.map(descriptor, length: length, writable: false, path: path)
         } catch {
-          guard error.errno == ENOMEM, length / 2 >= max(MappedFile.smallestReservation, status.size) else { throw error }
+          guard error.errno == ENOMEM, length / 2 >= max(MappedFile.smallestReservation, status.size) else {
+            throw error
+          }
           length /= 2
         }
       }

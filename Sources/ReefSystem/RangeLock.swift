@@ -15,7 +15,7 @@ package enum RangeLock {
         reef_lock(descriptor, byte, Int32(kind == .shared ? REEF_SHARED : REEF_EXCLUSIVE_LOCK))
       }
       return true
-    } catch where error.errno == EAGAIN || error.errno == EACCES {
+    } catch  where error.errno == EAGAIN || error.errno == EACCES {
       return false
     }
   }

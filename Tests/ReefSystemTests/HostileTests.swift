@@ -39,8 +39,9 @@ import Testing
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: store.path + ".lock"))
     try handle.seek(toOffset: UInt64(LockLayout.Header.layoutHash))
     try handle.write(contentsOf: Data([1, 2, 3, 4, 5, 6, 7, 8]))
-    #expect(throws: StoreError.lockLayout(
-      path: try File.canonicalPath(store.path), found: 0x0807_0605_0403_0201, expected: LockLayout.layoutHash)
+    #expect(
+      throws: StoreError.lockLayout(
+        path: try File.canonicalPath(store.path), found: 0x0807_0605_0403_0201, expected: LockLayout.layoutHash)
     ) { try open(store) }
     other.die()
     let (session, built) = try open(store)

@@ -89,7 +89,9 @@ enum Scenario {
         count.wrappingAdd(1, ordering: .relaxed)
       }
     }
-    let all = [count.load(ordering: .relaxed), met.load(ordering: .relaxed), Int(longest.load(ordering: .relaxed) / 1000)]
+    let all = [
+      count.load(ordering: .relaxed), met.load(ordering: .relaxed), Int(longest.load(ordering: .relaxed) / 1000),
+    ]
     return "hammered \(all.map(String.init).joined(separator: " ")) \(takeovers.load(ordering: .relaxed))"
   }
 

@@ -41,7 +41,8 @@ struct Worker {
   }
 
   private func caseName(_ error: StoreError) -> String {
-    Mirror(reflecting: error).children.first?.label ?? String(reflecting: error).split(separator: ".").last.map(String.init) ?? "?"
+    Mirror(reflecting: error).children.first?.label ?? String(reflecting: error).split(separator: ".").last.map(
+      String.init) ?? "?"
   }
 
   private func opened() throws -> Session {

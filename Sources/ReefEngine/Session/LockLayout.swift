@@ -49,7 +49,8 @@ package enum LockLayout {
     @inlinable package static var tipExtents: Int { 4760 }
     @inlinable package static var fingerprint: Int { 4768 }
     @inlinable package static var flags: Int { 4776 }
-    @inlinable package static var oldestUnsynced: Int { 4784 }  // monotonic ns when the oldest unsynced commit was made; 0: none
+    /// Monotonic ns when the oldest unsynced commit was made; 0: none.
+    @inlinable package static var oldestUnsynced: Int { 4784 }
     @inlinable package static var needsMark: Int { 4792 }
     @inlinable package static var syncingSince: Int { 4800 }
     @inlinable package static var attemptFingerprint: Int { 4808 }

@@ -74,7 +74,8 @@ struct SessionOpening {
   private func checkData(_ status: FileStatus) throws(StoreError) {
     guard status.kind == .regular else { throw .notAStore(path: place.path, reason: "it is not a regular file") }
     guard status.links <= 1 else {
-      throw .notAStore(path: place.path, reason: "the file has a second name (hard link), which would get its own lock file")
+      throw .notAStore(
+        path: place.path, reason: "the file has a second name (hard link), which would get its own lock file")
     }
   }
 

@@ -35,7 +35,9 @@ package final class StorePlace: Sendable {
   deinit { File.close(directory) }
 
   private static func resolve(_ path: String) throws(StoreError) -> (folder: String, name: String) {
-    guard !path.isEmpty, !path.utf8.contains(0) else { throw .invalidArgument("The path of a store must not be empty.") }
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw .invalidArgument("The path of a store must not be empty.")
+    }
     let real = (try? File.canonicalPath(path)) ?? ""
     if !real.isEmpty { return split(real) }
     let (folder, name) = split(path)
