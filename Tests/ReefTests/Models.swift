@@ -46,7 +46,7 @@ import Reef
 
 public enum Outer {
   /// Public, nested, keyed by text; names that need care.
-  @Model public struct Package {
+  @Model public struct Package: Equatable {
     @Key public let name: String
     public var `default`: Bool = false
     var value: Int32

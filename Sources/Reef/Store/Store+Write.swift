@@ -15,10 +15,12 @@ extension Store {
   ///   return transaction.count(of: Spaceship.self)
   /// }
   /// ```
+  @discardableResult
   public func write<R>(_ body: (Transaction) throws -> R) throws -> R { try write(.never, body) }
 
   /// As ``write(_:)-(_)``, but waits at most `timeout` for another writer: then it throws ``StoreError/busy(holder:)``, which
   /// names it.
+  @discardableResult
   public func write<R>(timeout: Duration, _ body: (Transaction) throws -> R) throws -> R {
     try write(.after(timeout), body)
   }
@@ -43,6 +45,7 @@ extension Store {
   /// block runs on a thread of its own.
   ///
   /// Cancelling the task before the block begins throws `CancellationError`; once it runs it runs to its end.
+  @discardableResult
   public func write<R: Sendable>(_ body: @escaping @Sendable (Transaction) throws -> R) async throws -> R {
     let request = WriteRequest<R>()
     return try await withTaskCancellationHandler {

@@ -37,16 +37,18 @@ package final class Engine: @unchecked Sendable {
     let session = try Session.open(configuration.session) { building throws(StoreError) in
       try Recovery.build(building, configuration)
     }
+    let engine: Engine
     do throws(StoreError) {
       try Session.apply(configuration.numa, to: session.data)
-      let engine = try Engine(session, configuration)
-      try engine.declare(schema)
-      engine.maintenance.start()
-      return engine
+      engine = try Engine(session, configuration)
     } catch {
       session.leave()
       throw error
     }
+    // From here on the engine leaves the session when it goes.
+    try engine.declare(schema)
+    engine.maintenance.start()
+    return engine
   }
 
   /// Leaves the store: the last of all makes everything durable. Snapshots taken from it must be gone.
