@@ -1,23 +1,25 @@
+// The example of README.md, which a test below compares with it.
 import Foundation
 import Reef
 import Testing
 
-// The example of README.md, as it stands there: compiled and run here, and compared with the page by a test.
-// README begin
+// README: begin
 @Model struct Job {
   @Key var id: Int
   @Indexed var state: String
   var attempts = 0
 }
-// README end
+
+// README: end
 
 @Suite struct ReadmeTests {
-  private func example(_ folder: String) async throws -> [String] {
-    var told: [String] = []
-    func print(_ items: Any...) { told.append(items.map { "\($0)" }.joined(separator: " ")) }
-    let path = "\(folder)/jobs.reef"
-    // README begin: path → "jobs.reef"
-
+  @Test(.timeLimit(.minutes(1))) func exampleRuns() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reef-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = folder + "/jobs.reef"
+    var seen = 0
+    // README: begin, "jobs.reef" is path
     let store = try Store(at: path, models: Job.self)
     try await store.write { transaction in
       try transaction.insert(Job(id: 1, state: "waiting"))
@@ -30,42 +32,36 @@ import Testing
     // The same in any other process that has the store open:
     for try await changes in store.objects(Job.self).where({ $0.state == "waiting" }).changes {
       print(changes.snapshot.version, changes.insertions, changes.deletions, changes.modifications)
-      // README end
+      // README: end
+      seen += changes.insertions.count
       break
+      // README: begin
     }
-    return told
+    // README: end
+    #expect(seen == 1 && snapshot[Job.self, key: 1]?.attempts == 1)
   }
 
-  @Test func theExampleRuns() async throws {
-    let folder = try Programs.diskFolder()
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    let told = try await example(folder)
-    #expect(told.first == "1 1")
-    #expect(told.count == 2)
-  }
-
-  @Test func thePageShowsThisExample() throws {
+  @Test func exampleIsTheReadmes() throws {
     let file = URL(fileURLWithPath: #filePath)
-    let top = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let page = try String(contentsOf: top.appendingPathComponent("README.md"), encoding: .utf8)
+    let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
     let block = try #require(
-      page.components(separatedBy: "```swift\n").dropFirst().first?.components(separatedBy: "```").first)
-    var here: [String] = ["import Reef", ""]
-    var isInside = false
-    var isBody = false
-    for line in try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n") {
-      let plain = line.trimmingCharacters(in: .whitespaces)
-      if plain == "// README begin" || plain.hasPrefix("// README begin:") {
-        isInside = true
-        isBody = plain.hasPrefix("// README begin:")
-      } else if plain == "// README end" {
-        isInside = false
-      } else if isInside {
-        here.append(
-          (isBody ? String(line.dropFirst(4)) : line).replacingOccurrences(of: "at: path", with: "at: \"jobs.reef\""))
+      readme.components(separatedBy: "```swift\n").dropFirst().first?.components(separatedBy: "\n```").first)
+    var lines: [String] = ["import Reef"]
+    var inside = false
+    for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false) {
+      let text = line.trimmingCharacters(in: .whitespaces)
+      if text.hasPrefix("// README: begin") {
+        inside = true
+      } else if text == "// README: end" {
+        inside = false
+      } else if inside {
+        lines.append(text.replacingOccurrences(of: "at: path", with: "at: \"jobs.reef\""))
       }
     }
-    #expect(block == here.joined(separator: "\n") + "\n}\n")
-    #expect(block.split(separator: "\n").count <= 20)
+    func plain(_ lines: [String]) -> [String] {
+      lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+    #expect(plain(lines) == plain(block.components(separatedBy: "\n")))
   }
 }

@@ -19,18 +19,16 @@ struct RowChanges: Sendable {
   func isModified(_ key: Int64) -> Bool { modified.contains(key) }
 
   init(from old: TableView, to new: TableView, schema: TypeSchema) throws(StoreError) {
-    let difference = try Self.difference(old, new, schema)
-    for key in difference.modified {
+    var difference = try TableChanges(TableDiff(from: old, to: new, schema: schema))
+    for (key, _) in difference.modified {
       list.append(Change(old: key, new: key, isModified: true))
       modified.insert(key)
     }
-    var deleted = difference.deleted
-    var inserted = difference.inserted
-    if case .indexed(let column) = schema.keyKind, !deleted.isEmpty, !inserted.isEmpty {
-      try pairAgain(&deleted, old, &inserted, new, column, schema)
+    if case .indexed(let column) = schema.keyKind, !difference.deleted.isEmpty, !difference.inserted.isEmpty {
+      try pairAgain(&difference.deleted, old, &difference.inserted, new, column, schema)
     }
-    for key in deleted { list.append(Change(old: key, new: nil, isModified: true)) }
-    for key in inserted { list.append(Change(old: nil, new: key, isModified: true)) }
+    for key in difference.deleted { list.append(Change(old: key, new: nil, isModified: true)) }
+    for key in difference.inserted { list.append(Change(old: nil, new: key, isModified: true)) }
   }
 
   /// An object deleted and made again under its String or UUID key has another object key, but is one modification, or
@@ -71,41 +69,6 @@ struct RowChanges: Sendable {
       if before != after && !(before.isNaN && after.isNaN) { return true }
     }
     return false
-  }
-
-  /// Compares the leaves that the two versions do not share.
-  private static func difference(
-    _ old: TableView, _ new: TableView, _ schema: TypeSchema
-  ) throws(StoreError) -> (deleted: [Int64], inserted: [Int64], modified: [Int64]) {
-    var (deleted, inserted, modified): ([Int64], [Int64], [Int64]) = ([], [], [])
-    guard old.rootEntry & 0xffff_ffff != new.rootEntry & 0xffff_ffff else { return ([], [], []) }
-    var oldLeaves: Set<UnsafeRawPointer> = []
-    try old.forEachLeaf { leaf throws(StoreError) in
-      oldLeaves.insert(leaf.pointer)
-      return true
-    }
-    var shared: Set<UnsafeRawPointer> = []
-    try new.forEachLeaf { leaf throws(StoreError) in
-      if oldLeaves.contains(leaf.pointer) {
-        shared.insert(leaf.pointer)
-        return true
-      }
-      for row in 0..<leaf.count {
-        let key = leaf.key(row)
-        if let before = try old.find(key: key) {
-          if try differs(before, RowPosition(leaf: leaf, row: row), schema) { modified.append(key) }
-        } else {
-          inserted.append(key)
-        }
-      }
-      return true
-    }
-    try old.forEachLeaf { leaf throws(StoreError) in
-      guard !shared.contains(leaf.pointer) else { return true }
-      for row in 0..<leaf.count where try new.find(key: leaf.key(row)) == nil { deleted.append(leaf.key(row)) }
-      return true
-    }
-    return (deleted, inserted, modified)
   }
 }
 
