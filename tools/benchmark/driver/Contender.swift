@@ -16,8 +16,9 @@ protocol Contender: AnyObject {
   func startBackgroundSync()
   /// Opens and closes a snapshot; ns in all.
   func openClose(count: Int) -> Double
-  /// Moves a snapshot to the newest version after one object changed (the change is off the clock); ns in all.
-  func advance(n: Int, count: Int, clockCost: Double) -> Double
+  /// Moves a snapshot to the newest version after one object changed, again and again (the change is off the clock); ns of
+  /// each move, the clock's own cost included.
+  func advance(n: Int, count: Int, each: UnsafeMutablePointer<UInt64>)
   /// Takes a snapshot and reads 100 random objects, again and again.
   func reads(n: Int, from: UInt64, snapshots: Int) -> UInt64
   /// Keeps the present version readable until the token goes to `unpin`.
@@ -71,8 +72,8 @@ final class PeerContender: Contender {
   }
   func startBackgroundSync() { peer.background_sync(store) }
   func openClose(count: Int) -> Double { peer.open_close(store, Int64(count)) }
-  func advance(n: Int, count: Int, clockCost: Double) -> Double {
-    peer.advance(store, Int64(n), Int64(count), clockCost)
+  func advance(n: Int, count: Int, each: UnsafeMutablePointer<UInt64>) {
+    peer.advance(store, Int64(n), Int64(count), each)
   }
   func reads(n: Int, from: UInt64, snapshots: Int) -> UInt64 { peer.reads(store, Int64(n), from, UInt64(snapshots)) }
 

@@ -136,20 +136,18 @@ final class ReefContender: Contender {
     return spent
   }
 
-  func advance(n: Int, count: Int, clockCost: Double) -> Double {
-    var spent = 0.0
+  func advance(n: Int, count: Int, each: UnsafeMutablePointer<UInt64>) {
     let store = store
     orFail {
       var snapshot = try store.snapshot()
-      for k in 0..<UInt64(count) {
-        commits(n: n, from: k, count: 1, each: nil)
+      for k in 0..<count {
+        commits(n: n, from: UInt64(k), count: 1, each: nil)
         let start = bench_now()
         snapshot = try store.snapshot()
-        spent += Double(bench_now() - start) - clockCost
+        each[k] = bench_now() - start
       }
       withExtendedLifetime(snapshot) {}
     }
-    return spent
   }
 
   func reads(n: Int, from: UInt64, snapshots: Int) -> UInt64 {

@@ -42,17 +42,26 @@ void bench_free_items(bench_items *items) {
   memset(items, 0, sizeof *items);
 }
 
+static int compare(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+double bench_median(uint64_t *samples, int64_t count) {
+  qsort(samples, (size_t)count, sizeof *samples, compare);
+  return (double)samples[count / 2];
+}
+
 double bench_clock_cost(void) {
-  double best = 1e9;
-  for (int round = 0; round < 5; round++) {
-    uint64_t sum = 0;
-    for (int i = 0; i < 100000; i++) {
-      uint64_t t = bench_now();
-      sum += bench_now() - t;
-    }
-    if ((double)sum / 100000 < best) best = (double)sum / 100000;
+  enum { count = 100000 };
+  uint64_t *samples = malloc(count * sizeof *samples);
+  for (int i = 0; i < count; i++) {
+    uint64_t t = bench_now();
+    samples[i] = bench_now() - t;
   }
-  return best;
+  double cost = bench_median(samples, count);
+  free(samples);
+  return cost;
 }
 
 static cpu_set_t allowed;

@@ -38,7 +38,9 @@ typedef enum { BENCH_KEY_DENSE = 0, BENCH_KEY_SPARSE = 1, BENCH_KEY_STRING = 2 }
 bench_items bench_make_items(int64_t n, bench_key key, int shuffled);
 void bench_free_items(bench_items *items);
 void bench_hex(uint64_t value, char *out16);
-/* The mean cost in ns of reading the clock twice, to be taken off where single short calls are timed. */
+/* Sorts the samples. */
+double bench_median(uint64_t *samples, int64_t count);
+/* The cost in ns of reading the clock twice, to be taken off where single short calls are timed. */
 double bench_clock_cost(void);
 /* Pins the calling process to the index-th CPU it may use; a negative index allows all again. */
 void bench_pin(int index);
@@ -86,7 +88,8 @@ typedef struct {
   void (*commits)(void *store, int64_t n, uint64_t from, uint64_t count, uint64_t *each); /* each: ns, may be NULL */
   void (*background_sync)(void *store);
   double (*open_close)(void *store, int64_t count);                               /* ns in all */
-  double (*advance)(void *store, int64_t n, int64_t count, double clock_cost);    /* ns in all */
+  /* ns of each into `each`, the clock's cost included */
+  void (*advance)(void *store, int64_t n, int64_t count, uint64_t *each);
   uint64_t (*reads)(void *store, int64_t n, uint64_t from, uint64_t snapshots);   /* 100 reads in each snapshot */
   void *(*pin)(void *store);
   void (*unpin)(void *store, void *pin);

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+/// The scripts and programs under `tools`: what they promise about output and exit status.
+@Suite struct ToolTests {
+  static let top = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().path
+
+  /// A small run of the driver: its rows have the names that docs/measuring.md gives them, and the programs agree.
+  @Test func benchmarkRowsHaveTheirNames() async throws {
+    let result = try await Programs.run(
+      try Programs.built("reef-bench"),
+      ["W1", "W2", "W4", "W8", "--n", "1000", "--runs", "1", "--patience", "0", "--json", "-"])
+    #expect(result.status == 0, "\(result.output)")
+    #expect(!result.output.contains("!!"), "\(result.output)")
+    var rows: Set<String> = []
+    for line in result.lines where line.hasPrefix("{") {
+      let row = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      let median = try #require(row["median"] as? Double)
+      #expect(median >= 0)
+      #expect(row["min"] as? Double ?? .nan <= median && median <= row["max"] as? Double ?? .nan)
+      #expect(row["n"] as? Int == 1000)
+      #expect(row["unit"] is String)
+      rows.insert([row["workload"], row["variant"], row["program"]].map { $0 as? String ?? "" }.joined(separator: " "))
+    }
+    for program in ["reef", "lmdb", "sqlite"] {
+      for variant in [
+        "W1 append", "W1 random", "W1 bytes-per-object", "W2 all", "W4 scan", "W8 open-close", "W8 advance",
+      ] {
+        #expect(rows.contains("\(variant) \(program)"), "no row for \(variant) \(program)")
+      }
+    }
+    for row in ["W1 append floor", "W2 all floor", "W4 scan floor", "W1 append lmdb-writemap"] {
+      #expect(rows.contains(row), "no row for \(row)")
+    }
+  }
+
+  @Test func benchmarkRefusesWrongUse() async throws {
+    let bench = try Programs.built("reef-bench")
+    for wrong in [["W99"], ["--n"], ["--runs", "none"], ["--peers", "oracle"], ["--what"]] {
+      #expect(try await Programs.run(bench, wrong).status == 2, "\(wrong)")
+    }
+    #expect(try await Programs.run(bench, ["--help"]).status == 0)
+  }
+
+  @Test func setupIsQuietAndQuickWhereAllIsThere() async throws {
+    let start = ContinuousClock.now
+    let result = try await Programs.run("\(Self.top)/tools/setup", [])
+    #expect(result.status == 0, "\(result.output)")
+    #expect(result.output.isEmpty)
+    #expect(ContinuousClock.now - start < .seconds(5))
+    #expect(try await Programs.run("\(Self.top)/tools/setup", ["--what"]).status == 2)
+  }
+
+  @Test func setupSaysWhatIsMissing() async throws {
+    // Without a PATH to a toolchain the message must say so, and the status must be its own.
+    let result = try await Programs.run("/usr/bin/env", ["PATH=/usr/bin:/bin", "\(Self.top)/tools/setup"])
+    if Programs.inPath("swift")?.hasPrefix("/usr/bin/") == true { return }
+    #expect(result.status == 3, "\(result.output)")
+    #expect(result.output.contains("Swift 6.3"))
+  }
+}
