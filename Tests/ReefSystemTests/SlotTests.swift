@@ -100,26 +100,16 @@ import Testing
     #expect(session.lock.word(LockLayout.Control.slotsInUse) <= 4)
   }
 
-  /// Readers pin while a writer publishes: whatever a reader holds, a scan after publishing sees it, or the reader has
-  /// moved on; and the root always belongs to the version.
-  @Test func pinsAgainstPublishing() throws {
+  /// Readers pin while a writer publishes and reclaims: nothing that a reader holds is ever declared free, and the root
+  /// always belongs to the version.
+  @Test func pinsAgainstReclaiming() throws {
     let store = try TestStore()
-    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
-    defer { session.leave() }
     let writer = try store.peer("writer")
-    #expect(writer.reply() == "joined")
+    let readers = try (0..<2).map { try store.peer("r\($0)") }
+    for peer in readers + [writer] { #expect(peer.reply() != nil) }
     #expect(writer.ask("publish") == "published 1")
-    writer.send("commit 200000 0")
-    let slot = try session.claimSlot()
-    var wrong = 0
-    var newest: UInt64 = 0
-    while newest < 200_000 {
-      let (version, root, extents) = session.pinNewest(slot)
-      if root != version * 3 || extents != version * 5 || version < newest { wrong += 1 }
-      newest = version
-      session.unpin(slot)
-    }
-    #expect(wrong == 0)
-    session.returnSlot(slot)
+    for reader in readers { reader.send("read 300000") }
+    #expect(writer.ask("reclaim 300000", within: 60) == "reclaimed 300001")
+    for reader in readers { #expect(reader.reply() == "read 0") }
   }
 }

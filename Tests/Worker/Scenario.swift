@@ -138,6 +138,40 @@ enum Scenario {
     return "committed \(session.newestVersion)"
   }
 
+  /// Below which version everything was reclaimed, by `reclaim`.
+  static let floor = LockLayout.Waiting.pool + 16
+
+  /// Commits, and after each declares free what no pin holds.
+  static func reclaim(_ session: Session, count: Int) throws -> String {
+    for _ in 0..<count {
+      _ = try session.acquireWriter(deadline: .never)
+      let (version, wake) = commitHeld(session)
+      var oldest = version
+      session.slots.forEachPin { _, pinned, _ in oldest = min(oldest, pinned) }
+      session.lock.raise(floor, to: oldest)
+      session.releaseAndWake(version, wake: wake)
+    }
+    return "reclaimed \(session.newestVersion)"
+  }
+
+  /// Pins the newest version again and again, until `last`: how often it held one that was declared free.
+  static func observe(_ session: Session, until last: UInt64) throws -> String {
+    var wrong = 0
+    var pins = 0
+    var newest: UInt64 = 0
+    let slot = try session.claimSlot()
+    while newest < last {
+      let pinned = session.pinNewest(slot)
+      newest = pinned.version
+      pins += 1
+      for _ in 0..<(pins & 15) where session.lock.loadAcquire(floor) > newest { wrong += 1 }
+      if pinned.root != newest * 3 || pinned.extents != newest * 5 { wrong += 1 }
+      session.unpin(slot)
+    }
+    session.returnSlot(slot)
+    return "read \(wrong)"
+  }
+
   /// What the child of a fork finds.
   static func fork(_ session: Session, _ words: [String]) throws -> String {
     let slot = try session.claimSlot()

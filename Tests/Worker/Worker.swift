@@ -88,6 +88,8 @@ struct Worker {
     case "pingPong": return try Scenario.pingPong(opened(), first: words[0] == "first", rounds: Int(words[1]) ?? 0)
     case "follow": return try Scenario.follow(opened(), until: UInt64(words[0]) ?? 0)
     case "commit": return try Scenario.commit(opened(), count: Int(words[0]) ?? 0, pause: Int(words[1]) ?? 0)
+    case "reclaim": return try Scenario.reclaim(opened(), count: Int(words[0]) ?? 0)
+    case "read": return try Scenario.observe(opened(), until: UInt64(words[0]) ?? 0)
     case "fork": return try Scenario.fork(opened(), words)
     case "reserved": return "reserved \(try opened().data.reserved)"
     case "time": return try Scenario.time(opened())
