@@ -29,6 +29,29 @@ import Testing
     }
   }
 
+  /// A newcomer has entered the dead owner's place among the peers: the owner is dead all the same.
+  @Test func deadOwnerWhosePlaceIsTaken() throws {
+    let store = try TestStore()
+    let survivor = try store.peer("survivor")
+    #expect(survivor.reply() == "built")
+    let owner = try store.peer("owner")
+    #expect(owner.reply() == "joined")
+    #expect(survivor.ask("publish") == "published 1")
+    #expect(owner.ask("pin") == "pinned 1")
+    #expect(owner.ask("checkpoint try") == "acquired")
+    #expect(owner.ask("acquire 1000") == "acquired")
+    owner.die()
+    let newcomer = try store.peer("newcomer")
+    #expect(newcomer.reply() == "joined")
+    #expect(newcomer.ask("pin") == "pinned 1")
+    #expect(survivor.ask("acquire 2000") == "tookOver")
+    #expect(survivor.ask("release") == "released")
+    #expect(survivor.ask("checkpoint try") == "tookOver")
+    #expect(survivor.ask("freeDead") == "freed 1")
+    #expect(survivor.ask("pins") == "pins 1")
+    #expect(newcomer.ask("acquire 2000") == "acquired")
+  }
+
   /// A stopped owner is waited for, named, and never robbed.
   @Test func stoppedOwnerIsNamed() throws {
     let store = try TestStore()

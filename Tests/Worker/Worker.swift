@@ -102,11 +102,11 @@ struct Worker {
     var options = Session.Options(location: parts[0] == "memory" ? .memory(parts[1]) : .file(parts[1]))
     if words.count > 1 { options.peerName = words[1] }
     options.openTimeout = .seconds(5)
-    var built = false
+    var answer = "joined"
     session = try Session.open(options) { building throws(StoreError) in
-      built = true
+      answer = building.isNew ? "built" : "rebuilt"
       try Scenario.build(building)
     }
-    return built ? "built" : "joined"
+    return answer
   }
 }
