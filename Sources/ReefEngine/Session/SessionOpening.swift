@@ -152,6 +152,8 @@ struct SessionOpening {
   private func openOwnData() throws(StoreError) -> (MappedFile, FileStatus) {
     if place.isInMemory {
       try storing(place.path) { () throws(SystemError) in try File.unlink(place.name, in: place.directory) }
+      // This process is alone: nobody has a store of this name.
+      if !options.create || options.readOnly { throw .notFound(path: place.path) }
     }
     let found = try place.status(of: place.name)
     if let found { try checkData(found) }
