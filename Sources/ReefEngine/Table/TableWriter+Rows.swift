@@ -23,7 +23,8 @@ extension TableWriter {
     _ space: inout Space, key: Int64, from source: LeafScratch, row: Int
   ) throws(StoreError) -> Bool {
     let rows = state.pointee.rows
-    if source === scratch, rows < Self.capacity, key <= state.pointee.high,
+    // Not open any more: something read the table since the row was encoded, and so packed the leaf.
+    if source === scratch, state.pointee.isOpen, rows < Self.capacity, key <= state.pointee.high,
       rows > 0 ? key > scratch.keys[rows &- 1] : key >= state.pointee.low
     {
       if !bytesColumns.isEmpty { try makeBlobs(&space, scratch, row) }
