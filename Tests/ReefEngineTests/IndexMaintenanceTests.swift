@@ -33,8 +33,15 @@ import Testing
     var random = TestRandom(seed: freshSeed("indexesFollowRows \(keyType)"))
     let type = Self.schema(keyType)
     let name = "indexes-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
-    let engine = try Engine.open(
-      EngineConfiguration(session: Session.Options(location: .memory(name)), durability: .memory), Schema([type]))
+    // One of them on disk, where entries carry checksums.
+    let path = FileManager.default.temporaryDirectory.path + "/\(name).reef"
+    let onDisk = keyType == .uuid
+    defer { if onDisk { for suffix in ["", ".lock", ".note"] { unlink(path + suffix) } } }
+    let options = Session.Options(location: onDisk ? .file(path) : .memory(name))
+    func open() throws -> Engine {
+      try Engine.open(EngineConfiguration(session: options, durability: .memory), Schema([type]))
+    }
+    var engine = try open()
     defer { engine.close() }
     var objects: [Value: Int64] = [:]
     for round in 0..<25 {
@@ -52,6 +59,15 @@ import Testing
         try transaction.commit()
       }
       if round % 3 == 0 { try verify(try engine.pin().view, type, objects) }
+      if onDisk {
+        let head = RootSlot.newestHead(
+          engine.session.data.base, session: engine.session.lock.word(LockLayout.Header.session))
+        #expect(Checks.holds(try #require(head), after: 0, in: engine.session.data))
+        if random.chance(6) {
+          engine.close()
+          engine = try open()
+        }
+      }
     }
     try verify(try engine.pin().view, type, objects)
     let transaction = try engine.write()
