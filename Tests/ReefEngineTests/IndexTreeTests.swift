@@ -57,6 +57,8 @@ import Testing
         }
       }
       try compare(fixture.view(writer), model, keys, &random)
+      // Nothing leaked, nothing was given back twice.
+      #expect(try fixture.nodes(writer) == fixture.liveBlocks())
       frozen.append((writer, model.pairs))
       fixture.nextVersion()
     }
@@ -66,6 +68,7 @@ import Testing
       #expect(try fixture.remove(&writer, pair.key, pair.objectKey))
     }
     #expect(writer.root == 0 && writer.depth == 0)
+    #expect(fixture.liveBlocks() == [])
   }
 
   private func contents(_ view: IndexView) throws -> [IndexPair] {
@@ -205,5 +208,6 @@ import Testing
     }
     #expect(failures == 60)
     try fixture.view(writer).check()
+    #expect(try fixture.nodes(writer) == fixture.liveBlocks())
   }
 }

@@ -37,6 +37,44 @@ final class IndexFixture {
       depth: writer.depth)
   }
 
+  /// Blocks in use, but neither waiting nor in a magazine: what the allocator thinks is live.
+  func liveBlocks() -> [UInt32] {
+    var live: Set<UInt32> = []
+    for extent in 1..<space.extentCount {
+      let descriptor = space.descriptor(extent)
+      guard descriptor.load(as: UInt8.self) == ExtentState.slab else { continue }
+      let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
+      let geometry = SizeClasses.shared.geometry[index]
+      for block in 0..<geometry.blocks where space.bitmap(extent)[block >> 6] >> UInt64(block & 63) & 1 != 0 {
+        let offset = extent << DataLayout.extentShift + geometry.first + block * geometry.size
+        live.insert(UInt32(offset >> DataLayout.grainShift))
+      }
+    }
+    for index in 0..<SizeClasses.shared.count {
+      let state = space.classState(index)
+      let filled = Int(state.load(fromByteOffset: LockLayout.ClassState.filled, as: UInt32.self))
+      for at in 0..<filled {
+        live.remove(state.load(fromByteOffset: LockLayout.ClassState.magazine + at * 4, as: UInt32.self))
+      }
+    }
+    for index in 0..<Int(space.control(LockLayout.Control.poolCount)) {
+      live.remove(space.waiting(index).load(fromByteOffset: LockLayout.Waiting.ref, as: UInt32.self))
+    }
+    return live.sorted()
+  }
+
+  /// Refs of all nodes of an index.
+  func nodes(_ writer: IndexWriter) throws -> [UInt32] {
+    var refs: [UInt32] = []
+    func visit(_ entry: UInt64, _ level: Int) throws {
+      refs.append(UInt32(truncatingIfNeeded: entry))
+      let node = try view(writer).enter(entry, level: level)
+      if level > 0 { for child in 0...node.count { try visit(node.children[child], level - 1) } }
+    }
+    if writer.root != 0 { try visit(writer.root, writer.depth) }
+    return refs.sorted()
+  }
+
   func insert(_ writer: inout IndexWriter, _ key: [UInt8], _ objectKey: Int64, unique: Bool = false) throws -> Int64? {
     try withKey(key) { key throws(StoreError) in
       try writer.insert(key, objectKey, unique: unique, space: &space)
