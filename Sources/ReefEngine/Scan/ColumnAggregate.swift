@@ -72,14 +72,13 @@ package struct ColumnAggregate {
 }
 
 extension ColumnAggregate {
-  fileprivate mutating func add(keysOf leaf: LeafView, _ rows: Selection) {
+  fileprivate mutating func add(
+    keysOf leaf: LeafView, _ rows: Selection, unpackedTo keys: UnsafeMutablePointer<Int64>
+  ) {
     count &+= rows.count
-    withUnsafeTemporaryAllocation(of: Int64.self, capacity: DataLayout.Leaf.capacity) { buffer in
-      leaf.copyKeys(to: buffer.baseAddress!)
-      withUnsafeBytes(of: rows.words) {
-        let mask = $0.baseAddress!.assumingMemoryBound(to: UInt64.self)
-        reef_aggregate_int(buffer.baseAddress!, 8, 0, mask, &integers)
-      }
+    leaf.copyKeys(to: keys)
+    withUnsafeBytes(of: rows.words) {
+      reef_aggregate_int(keys, 8, 0, $0.baseAddress!.assumingMemoryBound(to: UInt64.self), &integers)
     }
   }
 
@@ -154,8 +153,10 @@ extension TableView {
     let property = schema.properties[column]
     var result = ColumnAggregate(property.type)
     if case .integer(column) = schema.keyKind {
+      let keys = UnsafeMutablePointer<Int64>.allocate(capacity: DataLayout.Leaf.capacity)
+      defer { keys.deallocate() }
       try forEachSelection(where: predicate) { (leaf, rows) throws(StoreError) in
-        result.add(keysOf: leaf, rows)
+        result.add(keysOf: leaf, rows, unpackedTo: keys)
         return true
       }
     } else {
@@ -180,11 +181,13 @@ extension TableView {
     var isKey = false
     if case .integer(column) = schema.keyKind { isKey = true }
     var result = ColumnAggregate(property.type)
+    let unpacked = UnsafeMutablePointer<Int64>.allocate(capacity: DataLayout.Leaf.capacity)
+    defer { unpacked.deallocate() }
     for key in keys {
       guard let position = try find(key: key) else { continue }
       let row = Selection(row: position.row)
       if isKey {
-        result.add(keysOf: position.leaf, row)
+        result.add(keysOf: position.leaf, row, unpackedTo: unpacked)
       } else {
         try result.add(position.leaf.column(column), row, isOptional: property.isOptional)
       }
