@@ -82,12 +82,13 @@ struct ModelExpansion {
     for (column, property) in properties.enumerated() {
       let level = access(of: property)
       let inlined = level == "public " ? "@inlinable " : ""
-      list.append("    \(inlined)\(level)var \(property.name): \(property.type) { \(read(property, column)) }")
+      let always = inlined + "@inline(__always) "
+      list.append("    \(always)\(level)var \(property.name): \(property.type) { \(read(property, column)) }")
       let bytes = property.plainName + (property.valueType == "string" ? "UTF8" : "Bytes")
       if ["string", "data"].contains(property.valueType), !taken.contains(bytes) {
         let question = property.isOptional ? "?" : ""
         let call = property.isOptional ? "optionalBytes" : "bytes"
-        list.append("    \(inlined)\(level)var \(bytes): Reef.StoredBytes\(question) { _row.\(call)(\(column)) }")
+        list.append("    \(always)\(level)var \(bytes): Reef.StoredBytes\(question) { _row.\(call)(\(column)) }")
       }
     }
     let inlined = access == "public " ? "@inlinable " : ""

@@ -4,8 +4,24 @@ import FoundationEssentials
 ///
 /// No further conformances: the store knows these four.
 public protocol PrimaryKey: Hashable, Sendable {
-  var _lookup: KeyTarget { get }
+  /// The object with this key.
+  func _find(in table: KeyedTable) -> Row?
   init(_row: Row, column: Int)
+}
+
+/// One table of a snapshot or a transaction, where keys are looked up.
+public struct KeyedTable {
+  @usableFromInline let owner: RowOwner
+  @usableFromInline let table: Int
+  /// The column of a String or UUID key.
+  @usableFromInline let column: Int
+
+  @inlinable @inline(__always)
+  init(_ owner: RowOwner, table: Int, column: Int) {
+    self.owner = owner
+    self.table = table
+    self.column = column
+  }
 }
 
 /// The number that the store gives to an object of a type without a primary key: it counts up in the order of insertion
@@ -19,28 +35,27 @@ public struct ObjectKey: Hashable, Sendable, Comparable, CustomStringConvertible
   public var description: String { "#\(number)" }
 }
 
-/// How a key is looked up: by the object key itself, or through the key index.
-public enum KeyTarget: Hashable, Sendable {
-  case object(Int64)
-  case indexed(Value)
-}
-
 extension Int: PrimaryKey {
-  @inlinable public var _lookup: KeyTarget { .object(Int64(self)) }
+  @inlinable public func _find(in table: KeyedTable) -> Row? { table.owner.find(Int64(self), table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self = _row.integerKey }
 }
 
 extension ObjectKey: PrimaryKey {
-  @inlinable public var _lookup: KeyTarget { .object(number) }
+  @inlinable public func _find(in table: KeyedTable) -> Row? { table.owner.find(number, table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self.init(_row.objectKey) }
 }
 
 extension String: PrimaryKey {
-  @inlinable public var _lookup: KeyTarget { .indexed(.string(self)) }
+  @inlinable public func _find(in table: KeyedTable) -> Row? {
+    table.owner.find(bytes: Array(utf8), column: table.column, table: table.table)
+  }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }
 
 extension UUID: PrimaryKey {
-  @inlinable public var _lookup: KeyTarget { .indexed(storedValue) }
+  @inlinable public func _find(in table: KeyedTable) -> Row? {
+    let bytes = Swift.withUnsafeBytes(of: uuid) { Array($0) }
+    return table.owner.find(bytes: bytes, column: table.column, table: table.table)
+  }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }

@@ -124,9 +124,7 @@ extension Results: RandomAccessCollection {
   }
 
   func view(_ key: Int64) -> M.View? {
-    guard let position = attempt(nil, { () throws(StoreError) in try owner.current().table(plan.table).find(key: key) })
-    else { return nil }
-    return M.View(_row: Row(position.leaf, position.row, key: key, table: plan.table, owner: owner))
+    owner.find(key, table: plan.table).map { M.View(_row: $0) }
   }
 
   /// The primary keys, in order.
@@ -143,11 +141,15 @@ extension Results: RandomAccessCollection {
   }
 
   public func makeIterator() -> Iterator {
-    guard isScan, list.known == nil else { return Iterator(keys: objectKeys, table: plan.table, owner: owner) }
-    return attempt(Iterator(keys: [], table: plan.table, owner: owner)) { () throws(StoreError) in
-      let run = try QueryRun(plan, schema: schema)
-      let walk = LeafWalk(try owner.current().table(plan.table), run.predicate)
-      return Iterator(walk: walk, table: plan.table, offset: plan.offset, limit: plan.limit ?? .max, owner: owner)
+    Iterator(walk(), table: plan.table, owner: owner)
+  }
+
+  private func walk() -> LeafWalk {
+    guard isScan, list.known == nil else { return ListWalk(objectKeys, table: plan.table, owner: owner) }
+    return attempt(LeafWalk()) { () throws(StoreError) in
+      ScanWalk(
+        try owner.current().table(plan.table), try QueryRun(plan, schema: schema).predicate, skip: plan.offset,
+        limit: plan.limit ?? .max, owner: owner)
     }
   }
 }

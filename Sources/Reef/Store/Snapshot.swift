@@ -9,8 +9,13 @@
 /// let one = snapshot[Spaceship.self, key: 1]?.value
 /// ```
 public struct Snapshot: Sendable {
-  let owner: SnapshotOwner
-  let types: StoredTypes
+  @usableFromInline let owner: SnapshotOwner
+  @usableFromInline let types: StoredTypes
+
+  init(owner: SnapshotOwner, types: StoredTypes) {
+    self.owner = owner
+    self.types = types
+  }
 
   /// The version: 1 for the first commit of a store, and one more for each commit since.
   public var version: UInt64 { owner.view.version }
@@ -24,14 +29,10 @@ public struct Snapshot: Sendable {
   }
 
   /// The object with this key, read in place; nil where there is none.
-  public subscript<M: Model>(type: M.Type, key key: M.PrimaryKey) -> M.View? {
-    let entry = types.entry(type)
-    do throws(StoreError) {
-      return try owner.find(key._lookup, entry).map { M.View(_row: $0) }
-    } catch {
-      owner.note(error)
-      return nil
-    }
+  @inlinable public subscript<M: Model>(type: M.Type, key key: M.PrimaryKey) -> M.View? {
+    let place = types.place(type)
+    guard let row = key._find(in: KeyedTable(owner, table: place.table, column: place.key)) else { return nil }
+    return M.View(_row: row)
   }
 
   /// Number of objects of a type.
@@ -45,12 +46,12 @@ public struct Snapshot: Sendable {
 }
 
 /// The pin of one version, shared by a snapshot and everything taken from it. Keeps the store open as well.
-class SnapshotOwner: RowOwner, @unchecked Sendable {
-  private let engine: Engine
+@usableFromInline class SnapshotOwner: RowOwner, @unchecked Sendable {
+  private final let engine: Engine
 
   fileprivate init(_ view: ReadView, of engine: Engine) {
     self.engine = engine
-    super.init(view)
+    super.init(view, isTransaction: false)
   }
 
   static func make(_ pin: consuming Pin, of engine: Engine) -> SnapshotOwner { PinnedOwner(pin, of: engine) }
@@ -77,40 +78,5 @@ private final class FollowedOwner: SnapshotOwner, @unchecked Sendable {
   init(_ view: ReadView, _ hold: FollowingPin.Hold, of engine: Engine) {
     self.hold = hold
     super.init(view, of: engine)
-  }
-}
-
-extension RowOwner {
-  /// The row with this key.
-  final func find(_ key: KeyTarget, _ entry: StoredTypes.Entry) throws(StoreError) -> Row? {
-    let table = try current().table(entry.table)
-    guard let objectKey = try table.objectKey(key, at: entry.table, schema: entry.schema),
-      let position = try table.find(key: objectKey)
-    else { return nil }
-    return Row(position.leaf, position.row, key: objectKey, table: entry.table, owner: self)
-  }
-}
-
-extension TableView {
-  /// The object key that a key leads to: itself, or what the key index says.
-  func objectKey(_ key: KeyTarget, at index: Int, schema: TypeSchema) throws(StoreError) -> Int64? {
-    switch key {
-    case .object(let number): return number
-    case .indexed(let value):
-      guard let column = schema.key else { return nil }
-      var scratch = IndexKey()
-      return try KeyLookup.find(view, table: index, column: column, bytes: value.keyBytes, key: &scratch)
-    }
-  }
-}
-
-extension Value {
-  /// What a key index is searched by: the UTF-8 of text, the bytes of a UUID.
-  fileprivate var keyBytes: [UInt8] {
-    switch self {
-    case .string(let text): return Array(text.utf8)
-    case .uuid(let uuid): return withUnsafeBytes(of: (uuid.high.bigEndian, uuid.low.bigEndian)) { Array($0) }
-    default: return []
-    }
   }
 }

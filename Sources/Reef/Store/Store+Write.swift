@@ -16,20 +16,16 @@ extension Store {
   /// }
   /// ```
   @discardableResult
-  public func write<R>(_ body: (Transaction) throws -> R) throws -> R { try write(.never, body) }
+  @inlinable public func write<R>(_ body: (Transaction) throws -> R) throws -> R { try finish(begin(), body) }
 
   /// As ``write(_:)-(_)``, but waits at most `timeout` for another writer: then it throws ``StoreError/busy(holder:)``, which
   /// names it.
   @discardableResult
   public func write<R>(timeout: Duration, _ body: (Transaction) throws -> R) throws -> R {
-    try write(.after(timeout), body)
+    try finish(begin(.after(timeout)), body)
   }
 
-  private func write<R>(_ deadline: Deadline, _ body: (Transaction) throws -> R) throws -> R {
-    try finish(begin(deadline), body)
-  }
-
-  private func finish<R>(_ transaction: Transaction, _ body: (Transaction) throws -> R) throws -> R {
+  @inlinable func finish<R>(_ transaction: Transaction, _ body: (Transaction) throws -> R) throws -> R {
     let result: R
     do {
       result = try body(transaction)
@@ -38,6 +34,7 @@ extension Store {
       throw error
     }
     try transaction.commit()
+    recycle(transaction)
     return result
   }
 
@@ -81,8 +78,43 @@ extension Store {
     try begin(timeout.map { .after($0) } ?? .never)
   }
 
+  @usableFromInline func begin() throws(StoreError) -> Transaction { try begin(.never) }
+
   private func begin(_ deadline: Deadline) throws(StoreError) -> Transaction {
-    Transaction(owner: try TransactionOwner(engine.write(deadline)), types: types)
+    let write = try engine.write(deadline)
+    if let transaction = spare.take() {
+      transaction.owner.restart(write)
+      return transaction
+    }
+    let base = UnsafeRawPointer(engine.session.data.base)
+    let none = ReadView(base: base, limit: 0, root: 0, version: 0)
+    return Transaction(owner: TransactionOwner(write, none), types: types)
+  }
+
+  /// Keeps a transaction that ended for the next one, where nobody else kept it.
+  @usableFromInline func recycle(_ transaction: consuming Transaction) {
+    var transaction = transaction
+    if isKnownUniquelyReferenced(&transaction), transaction.isUnused() { spare.keep(transaction) }
+  }
+}
+
+/// One ended transaction, kept so that the next small commit allocates nothing.
+final class SpareTransaction: Sendable {
+  private struct Kept: @unchecked Sendable {
+    var transaction: Transaction?
+  }
+  private let kept = Mutex(Kept())
+
+  func take() -> Transaction? {
+    kept.withLock { kept -> Kept in
+      defer { kept.transaction = nil }
+      return kept
+    }.transaction
+  }
+
+  func keep(_ transaction: Transaction) {
+    let new = Kept(transaction: transaction)
+    kept.withLock { $0 = new }
   }
 }
 

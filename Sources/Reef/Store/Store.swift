@@ -19,6 +19,7 @@ public final class Store: Sendable {
   public let configuration: Configuration
   /// Where the blocks of async writes wait and run, off the threads that tasks share: one at a time, as there is one writer.
   let writerQueue = DispatchQueue(label: "reef.write")
+  let spare = SpareTransaction()
 
   /// Opens a store, and makes it where it is not there.
   ///
@@ -27,14 +28,14 @@ public final class Store: Sendable {
   public init(_ configuration: Configuration) throws(StoreError) {
     self.configuration = configuration
     engine = try Engine.open(configuration.engine, configuration.schema)
-    var entries: [StoredTypes.Entry] = []
+    var models: [(any Model.Type, Int)] = []
     for model in configuration.models {
       guard let table = try engine.tableIndex(of: model.schema.name) else {
         throw .schemaMismatch(reason: "The store has no type \(model.schema.name).")
       }
-      entries.append(StoredTypes.Entry(identity: ObjectIdentifier(model), table: table, schema: model.schema))
+      models.append((model, table))
     }
-    types = StoredTypes(entries)
+    types = StoredTypes(models)
   }
 
   /// Opens, or makes, a durable store in a file: a commit survives a power loss.

@@ -1,27 +1,46 @@
 /// The models that a store was opened with, and where their tables are.
 ///
 /// The index of a table is its position in the stored schema, which holds the types that other programs brought as well.
-final class StoredTypes: Sendable {
+@usableFromInline final class StoredTypes: Sendable {
   struct Entry: Sendable {
-    let identity: ObjectIdentifier
     let table: Int
     let schema: TypeSchema
   }
-  let entries: [Entry]
 
-  init(_ entries: [Entry]) { self.entries = entries }
+  @usableFromInline struct Place: Sendable {
+    @usableFromInline let identity: ObjectIdentifier
+    @usableFromInline let table: Int
+    /// The column of the primary key.
+    @usableFromInline let key: Int
+  }
+
+  private let entries: [Entry]
+  @usableFromInline let places: ContiguousArray<Place>
+
+  init(_ models: [(model: any Model.Type, table: Int)]) {
+    entries = models.map { Entry(table: $0.table, schema: $0.model.schema) }
+    places = ContiguousArray(
+      models.map { Place(identity: ObjectIdentifier($0.model), table: $0.table, key: $0.model.schema.key ?? 0) })
+  }
 
   /// Few types: a walk beats a dictionary.
-  func entry<M: Model>(_ type: M.Type) -> Entry {
+  @inlinable @inline(__always)
+  func place<M: Model>(_ type: M.Type) -> Place {
     let identity = ObjectIdentifier(type)
-    for entry in entries where entry.identity == identity { return entry }
+    for place in places where place.identity == identity { return place }
+    unknown(type)
+  }
+
+  @inline(never) @usableFromInline
+  func unknown(_ type: Any.Type) -> Never {
     preconditionFailure("\(type) is not one of the models that this store was opened with: add it to `models`")
   }
 
-  func table<M: Model>(_ type: M.Type) -> Int { entry(type).table }
-
-  func schema(ofTable table: Int) -> TypeSchema {
-    for entry in entries where entry.table == table { return entry.schema }
-    preconditionFailure("no model for table \(table)")
+  func entry<M: Model>(_ type: M.Type) -> Entry {
+    let identity = ObjectIdentifier(type)
+    for (index, place) in places.enumerated() where place.identity == identity { return entries[index] }
+    unknown(type)
   }
+
+  @inlinable func table<M: Model>(_ type: M.Type) -> Int { place(type).table }
 }

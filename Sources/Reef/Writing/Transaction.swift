@@ -13,10 +13,10 @@
 ///
 /// Every error leaves the transaction usable, with the change that failed not made.
 public final class Transaction {
-  let owner: TransactionOwner
-  let types: StoredTypes
+  @exclusivity(unchecked) @usableFromInline var owner: TransactionOwner
+  @usableFromInline let types: StoredTypes
   /// The first failure of a setter within the update that runs.
-  private var setterFailure: StoreError?
+  @exclusivity(unchecked) @usableFromInline var setterFailure: StoreError?
 
   init(owner: TransactionOwner, types: StoredTypes) {
     self.owner = owner
@@ -27,25 +27,28 @@ public final class Transaction {
 
   /// The version that this transaction began from; a commit makes the next one.
   public var baseVersion: UInt64 { owner.baseVersion }
+
+  /// Whether nobody else keeps it, or anything read through it: then it can serve for the next transaction.
+  func isUnused() -> Bool { isKnownUniquelyReferenced(&owner) }
 }
 
 // Adding
 extension Transaction {
   /// Adds an object. Throws ``StoreError/duplicateKey(type:key:)`` where its key is taken.
-  public func insert<M: Model>(_ object: M) throws(StoreError) {
-    _ = try owner.insert(object, types.entry(M.self))
+  @inlinable public func insert<M: Model>(_ object: M) throws(StoreError) {
+    _ = try owner.insert(table: types.table(M.self)) { object.encode(into: &$0) }
   }
 
   /// Adds an object of a type without a key, and gives the number that it can be found by.
   @discardableResult
-  public func insert<M: Model>(_ object: M) throws(StoreError) -> ObjectKey where M.PrimaryKey == ObjectKey {
-    ObjectKey(try owner.insert(object, types.entry(M.self)))
+  @inlinable public func insert<M: Model>(_ object: M) throws(StoreError) -> ObjectKey where M.PrimaryKey == ObjectKey {
+    ObjectKey(try owner.insert(table: types.table(M.self)) { object.encode(into: &$0) })
   }
 
   /// Adds objects, in order. The first whose key is taken throws, and those before it stay added.
-  public func insert<M: Model>(contentsOf objects: some Sequence<M>) throws(StoreError) {
-    let entry = types.entry(M.self)
-    for object in objects { _ = try owner.insert(object, entry) }
+  @inlinable public func insert<M: Model>(contentsOf objects: some Sequence<M>) throws(StoreError) {
+    let table = types.table(M.self)
+    for object in objects { _ = try owner.insert(table: table) { object.encode(into: &$0) } }
   }
 
   /// Adds an object, or replaces every property of the one that has its key.
@@ -60,12 +63,11 @@ extension Transaction {
   ///
   /// Throws ``StoreError/noSuchObject(type:key:)`` where there is none, and what `change` throws. The key cannot be
   /// changed. Assigning the value that is there already changes nothing.
-  public func update<M: Model>(
+  @inlinable public func update<M: Model>(
     _ type: M.Type, key: M.PrimaryKey, _ change: (M.Mutable) throws -> Void
   ) throws {
-    let entry = types.entry(type)
-    guard let row = try owner.find(key._lookup, entry) else {
-      throw StoreError.noSuchObject(type: entry.schema.name, key: "\(key)")
+    guard let row = try find(type, key) else {
+      throw StoreError.noSuchObject(type: M.schema.name, key: "\(key)")
     }
     try apply(change, to: row)
   }
@@ -81,17 +83,28 @@ extension Transaction {
     return keys.count
   }
 
-  private func apply<M: MutableObject>(_ change: (M) throws -> Void, to row: Row) throws {
-    let outer = setterFailure
-    setterFailure = nil
-    defer { setterFailure = outer }
-    try change(M(_change: ObjectChange(transaction: self, row: row)))
-    if let setterFailure { throw setterFailure }
+  @inlinable func find<M: Model>(_ type: M.Type, _ key: M.PrimaryKey) throws(StoreError) -> Row? {
+    try owner.checkOpen()
+    let place = types.place(type)
+    return key._find(in: KeyedTable(owner, table: place.table, column: place.key))
   }
 
-  func set<V: Storable>(_ value: V, column: Int, of row: Row) {
+  @inlinable func apply<M: MutableObject>(_ change: (M) throws -> Void, to row: Row) throws {
+    do {
+      try change(M(_change: ObjectChange(transaction: self, row: row)))
+    } catch {
+      setterFailure = nil
+      throw error
+    }
+    if let failure = setterFailure {
+      setterFailure = nil
+      throw failure
+    }
+  }
+
+  @usableFromInline func set(_ value: Value, column: Int, of row: Row) {
     do throws(StoreError) {
-      try owner.update(row, column: column, value.storedValue)
+      try owner.update(row, column: column, value)
     } catch {
       if setterFailure == nil { setterFailure = error }
     }
@@ -103,9 +116,8 @@ extension Transaction {
   /// Deletes the object with this key. False: there was none.
   @discardableResult
   public func delete<M: Model>(_ type: M.Type, key: M.PrimaryKey) throws(StoreError) -> Bool {
-    let entry = types.entry(type)
-    guard let row = try owner.find(key._lookup, entry) else { return false }
-    return try owner.delete(row.key, table: entry.table)
+    guard let row = try find(type, key) else { return false }
+    return try owner.delete(row.key, table: types.table(type))
   }
 
   /// Deletes every object that meets a condition; returns how many.
@@ -143,12 +155,8 @@ extension Transaction {
 
   /// The object with this key, as this transaction has it so far.
   public subscript<M: Model>(type: M.Type, key key: M.PrimaryKey) -> M.View? {
-    do throws(StoreError) {
-      return try owner.find(key._lookup, types.entry(type)).map { M.View(_row: $0) }
-    } catch {
-      owner.note(error)
-      return nil
-    }
+    let place = types.place(type)
+    return key._find(in: KeyedTable(owner, table: place.table, column: place.key)).map { M.View(_row: $0) }
   }
 
   /// The first damage that reading through this transaction met; nil where all was well. See ``Snapshot/damage``.

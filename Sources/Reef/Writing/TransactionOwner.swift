@@ -1,32 +1,48 @@
 /// The engine's side of a transaction, and what its rows are kept readable by. Each change starts a new generation: rows
 /// found before are found again by their key.
-final class TransactionOwner: RowOwner, @unchecked Sendable {
-  private let write: WriteTransaction
-  private var isOpen = true
-  /// The generation that `view` shows.
-  private var viewed: UInt32 = 0
+@usableFromInline final class TransactionOwner: RowOwner, @unchecked Sendable {
+  @exclusivity(unchecked) private var write: WriteTransaction
+  @exclusivity(unchecked) private var isOpen = true
+  /// The generation that `view` shows, once there is one.
+  @exclusivity(unchecked) private var viewed: UInt32
   /// Where values of an upsert are kept, by table.
   private var records: [Int: RowRecord] = [:]
-  let baseVersion: UInt64
+  @exclusivity(unchecked) private(set) var baseVersion: UInt64
 
-  init(_ write: WriteTransaction) throws(StoreError) {
+  /// `view`: any version of the store, which is never read.
+  init(_ write: WriteTransaction, _ view: ReadView) {
     self.write = write
     baseVersion = write.version &- 1
-    super.init(try write.readView)
+    viewed = .max
+    super.init(view, isTransaction: true)
   }
 
-  override var isTransaction: Bool { true }
+  /// Serves for another transaction after the one that ended.
+  func restart(_ write: WriteTransaction) {
+    self.write = write
+    baseVersion = write.version &- 1
+    viewed = generation &- 1
+    isOpen = true
+  }
 
-  override func current() throws(StoreError) -> ReadView {
-    guard isOpen else { throw .closed }
+  @inlinable override package func current() throws(StoreError) -> ReadView {
+    try reread()
+    return view
+  }
+
+  @usableFromInline func reread() throws(StoreError) {
+    try checkOpen()
     if viewed != generation {
       view = try write.readView
       viewed = generation
     }
-    return view
   }
 
-  override func refind(_ row: Row) -> Row {
+  @usableFromInline func checkOpen() throws(StoreError) {
+    if !isOpen { throw .closed }
+  }
+
+  @usableFromInline override package func refind(_ row: Row) -> Row {
     precondition(isOpen, "an object of a transaction was used after the transaction ended")
     do throws(StoreError) {
       if let found = try self.row(row.key, table: Int(row.table)) { return found }
@@ -34,11 +50,6 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
       note(error)
     }
     preconditionFailure("an object was used after the transaction deleted it")
-  }
-
-  func row(_ key: Int64, table: Int) throws(StoreError) -> Row? {
-    guard let position = try current().table(table).find(key: key) else { return nil }
-    return Row(position.leaf, position.row, key: key, table: table, owner: self)
   }
 
   /// Object keys of what meets a condition.
@@ -53,31 +64,44 @@ final class TransactionOwner: RowOwner, @unchecked Sendable {
     return try change()
   }
 
-  func insert<M: Model>(_ object: M, _ entry: StoredTypes.Entry) throws(StoreError) -> Int64 {
-    try changing { () throws(StoreError) in try write.insert(table: entry.table) { object.encode(into: &$0) } }
+  @usableFromInline func insert(
+    table: Int, _ encode: (inout RowEncoder) -> Void
+  ) throws(StoreError) -> Int64 {
+    try checkOpen()
+    defer { generation &+= 1 }
+    return try write.insert(table: table, encode)
   }
 
   /// Inserts, or sets every property of the object that has the key. Properties that are the same already do not count as
   /// changed.
   func upsert<M: Model>(_ object: M, _ entry: StoredTypes.Entry) throws(StoreError) {
     guard let key = entry.schema.key else {
-      _ = try insert(object, entry)
+      _ = try insert(table: entry.table) { object.encode(into: &$0) }
       return
     }
     let record = records[entry.table] ?? RowRecord(entry.schema)
     records[entry.table] = record
     try record.encode(object)
     let value = try record.value(key)
-    let target: KeyTarget
-    if case .int(let number) = value { target = .object(number) } else { target = .indexed(value) }
-    guard let row = try find(target, entry) else {
-      _ = try insert(object, entry)
+    guard let row = try find(value, column: key, entry.table) else {
+      _ = try insert(table: entry.table) { object.encode(into: &$0) }
       return
     }
     try changing { () throws(StoreError) in
       for column in entry.schema.properties.indices where column != key {
         _ = try write.update(table: entry.table, key: row.key, column: column, value: record.value(column))
       }
+    }
+  }
+
+  private func find(_ key: Value, column: Int, _ table: Int) throws(StoreError) -> Row? {
+    switch key {
+    case .int(let number): return try row(number, table: table)
+    case .string(let text): return find(bytes: Array(text.utf8), column: column, table: table)
+    case .uuid(let uuid):
+      let bytes = withUnsafeBytes(of: (uuid.high.bigEndian, uuid.low.bigEndian)) { Array($0) }
+      return find(bytes: bytes, column: column, table: table)
+    default: return nil
     }
   }
 

@@ -25,6 +25,14 @@
   }
 }
 
+extension LeafView {
+  /// A leaf without rows, for whoever has not entered one yet.
+  @inlinable package init(nothingIn view: ReadView) {
+    self.init(
+      view: view, pointer: view.base, count: 0, columnCount: 0, base: 0, keyForm: 0, keyValues: view.base)
+  }
+}
+
 extension ReadView {
   @inlinable @inline(__always)
   package func leaf(_ entry: UInt64) throws(StoreError) -> LeafView {
