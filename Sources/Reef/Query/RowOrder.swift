@@ -50,30 +50,3 @@ extension Value {
     a.lexicographicallyPrecedes(b) ? -1 : (b.lexicographicallyPrecedes(a) ? 1 : 0)
   }
 }
-
-extension TableView {
-  /// Object keys of the rows that match, in this order.
-  func sortedKeys(
-    where predicate: CompiledPredicate?, by order: [SortKey], schema: TypeSchema, limit: Int
-  ) throws(StoreError) -> [Int64] {
-    let order = RowOrder(keys: order, schema: schema)
-    var rows: [([Value], Int64)] = []
-    try forEachMatch(where: predicate) { (leaf, row) throws(StoreError) in
-      rows.append((try order.values(RowPosition(leaf: leaf, row: row)), leaf.key(row)))
-      return true
-    }
-    rows.sort(by: order.isBefore)
-    return rows.prefix(limit).map(\.1)
-  }
-
-  /// The same object keys in this order; ties keep the order they come in.
-  func sorted(_ keys: [Int64], by order: [SortKey], schema: TypeSchema) throws(StoreError) -> [Int64] {
-    let order = RowOrder(keys: order, schema: schema)
-    var rows: [([Value], Int64)] = []
-    for (place, key) in keys.enumerated() {
-      if let position = try find(key: key) { rows.append((try order.values(position), Int64(place))) }
-    }
-    rows.sort(by: order.isBefore)
-    return rows.map { keys[Int($0.1)] }
-  }
-}
