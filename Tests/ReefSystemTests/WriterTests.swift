@@ -160,6 +160,29 @@ import Testing
     session.releaseWriter()
   }
 
+  /// The store is closed while one thread writes and others wait: the writer ends first, the waiters get `closed`, and no
+  /// other process is let in before.
+  @Test func closedWhileWriting() throws {
+    let store = try TestStore()
+    let other = try store.peer("other")
+    #expect(other.reply() == "built")
+    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
+    _ = try session.acquireWriter(deadline: .never)
+    let waiters = try (0..<3).map { _ in
+      try SystemThread(name: "waiter") {
+        #expect(throws: StoreError.closed) { try session.acquireWriter(deadline: .never) }
+      }
+    }
+    usleep(20_000)
+    let closer = try SystemThread(name: "closer") { session.leave() }
+    #expect(other.ask("acquire 200")?.hasPrefix("error busy") == true)
+    session.releaseWriter()
+    for thread in waiters + [closer] { thread.join() }
+    #expect(other.ask("acquire 1000") == "acquired")
+    #expect(other.ask("peers") == "peers other")
+    #expect(throws: StoreError.closed) { try session.acquireWriter(deadline: .never) }
+  }
+
   /// Two first processes of two PID namespaces, both with process id 1, share a store; one is killed.
   @Test(.enabled(if: canUnshare, "needs the right to make a PID namespace (unshare)"))
   func processIdOneTwice() throws {

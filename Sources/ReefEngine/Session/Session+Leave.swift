@@ -1,3 +1,4 @@
+import Glibc
 import ReefSystem
 
 extension Session {
@@ -18,9 +19,14 @@ extension Session {
   }
 
   func end(alone: ((Building) -> Void)?) {
-    guard usable.pointee.exchange(0, ordering: .sequentiallyConsistent) == 1 else { return }
+    let (first, _) = usable.pointee.compareExchange(expected: 1, desired: 2, ordering: .sequentiallyConsistent)
+    guard first else { return }
     listener.close()
     notice.nudgeOwn()
+    // While a thread is still writing, giving up the life byte would let others take its word for a dead one's. Where it
+    // does not end, nothing is given up before the process does.
+    guard writersHaveEnded(Deadline.after(.seconds(10))) else { return }
+    usable.pointee.store(0, ordering: .sequentiallyConsistent)
     note.stopListening()
     slots.abandonOwn()
     locks.releaseLife(identity.index)
@@ -34,6 +40,15 @@ extension Session {
         alone(Building(data: data, lockFile: lockFile, isNew: false, place: place, options: options))
       }
     }
+  }
+
+  private func writersHaveEnded(_ deadline: Deadline) -> Bool {
+    writer.close()
+    while writer.isMine || writer.isContended || checkpointWord.isMine || appendWord.isMine {
+      if deadline.isPast { return false }
+      usleep(200)
+    }
+    return true
   }
 
   /// The process ends, its other threads may still run: no joining, no unmapping, only the files go.

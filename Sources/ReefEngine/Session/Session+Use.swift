@@ -10,7 +10,16 @@ extension Session {
   @inlinable @inline(__always)
   package func acquireWriter(deadline: Deadline) throws(StoreError) -> Bool {
     try checkUsable()
-    return try writer.acquire(deadline)
+    let tookOver = try writer.acquire(deadline)
+    // Closed meanwhile: the closing thread looked for owners, this one looks for closers, and one of them sees the other.
+    if usable.pointee.load(ordering: .sequentiallyConsistent) != 1 { throw abandoned(tookOver) }
+    return tookOver
+  }
+
+  @usableFromInline
+  func abandoned(_ tookOver: Bool) -> StoreError {
+    writer.undo(tookOver)
+    return unusable()
   }
 
   @inlinable @inline(__always)
@@ -91,7 +100,9 @@ extension Session {
     after: UInt64, deadline: Deadline, spin: Duration = .zero
   ) throws(StoreError) -> UInt64 {
     try checkUsable()
-    let version = notice.wait(after: after, until: deadline, spin: spin) { !isUsable }
+    let version = notice.wait(after: after, until: deadline, spin: spin) {
+      usable.pointee.load(ordering: .relaxed) != 1
+    }
     if let version { return version }
     try checkUsable()
     throw .timeout

@@ -52,7 +52,7 @@ package final class Session: @unchecked Sendable {
   let place: StorePlace
   let locks: SessionLocks
   let listener: NoticeListener
-  /// 1 while usable: 0 once closed, and in every child of `fork`, which the kernel sees to.
+  /// 1 while usable, 2 while it is being closed; 0 once closed, and in every child of `fork`, which the kernel sees to.
   @usableFromInline let usable: UnsafeMutablePointer<Atomic<UInt64>>
   let born: UInt64
 
@@ -123,10 +123,10 @@ package final class Session: @unchecked Sendable {
     if usable.pointee.load(ordering: .relaxed) != 1 { throw unusable() }
   }
 
-  /// Whether anything may still be done to the shared memory: check it at every release, too, so that a child's `deinit`
-  /// does not clear its parent's slots.
+  /// Whether what was taken may still be given back: check it at every release, so that a child's `deinit` does not clear
+  /// its parent's slots.
   @inlinable @inline(__always)
-  package var isUsable: Bool { usable.pointee.load(ordering: .relaxed) == 1 }
+  package var isUsable: Bool { usable.pointee.load(ordering: .relaxed) != 0 }
 
   @usableFromInline
   func unusable() -> StoreError { born != ForkGuard.generation ? .usedAfterFork : .closed }

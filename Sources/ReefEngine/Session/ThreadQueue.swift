@@ -18,6 +18,9 @@ final class ThreadQueue: Sendable {
   }
   private let state = Mutex(State())
 
+  /// Whether any thread is at the head.
+  var isTaken: Bool { state.withLock { $0.headTaken } }
+
   /// Becomes the head, waiting up to `deadline`.
   func enter(_ deadline: Deadline) -> Bool {
     let waiter = state.withLock { state -> Waiter? in

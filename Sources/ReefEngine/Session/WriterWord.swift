@@ -25,6 +25,9 @@ package final class WriterWord: @unchecked Sendable {
   private let peers: PeerTable
   private let me: PeerIdentity
   private let threads = ThreadQueue()
+  private let closing = Atomic<Bool>(false)
+  /// The dead owner's word that was replaced last; touched by the owner only.
+  private var replaced: UInt64 = 0
 
   init(lock: LockMemory, peers: PeerTable, me: PeerIdentity) {
     self.lock = lock
@@ -70,6 +73,18 @@ package final class WriterWord: @unchecked Sendable {
       | waitMap[2].load(ordering: .sequentiallyConsistent) | waitMap[3].load(ordering: .sequentiallyConsistent) != 0
   }
 
+  /// From now on nobody of this process waits for the word.
+  func close() { closing.store(true, ordering: .sequentiallyConsistent) }
+  /// Whether threads of this process stand in the queue.
+  var isContended: Bool { threads.isTaken }
+
+  /// Gives back what was taken just now by mistake, unless somebody else has it already. What was taken from a dead owner
+  /// is that owner's again: the next one repairs.
+  func undo(_ tookOver: Bool) {
+    let before = tookOver ? replaced : 0
+    _ = word.pointee.compareExchange(expected: own, desired: before, ordering: .sequentiallyConsistent)
+  }
+
   /// Whether this process owns the word.
   package var isMine: Bool { word.pointee.load(ordering: .relaxed) == own }
   /// The peer that owns the word, dead or alive.
@@ -85,10 +100,11 @@ package final class WriterWord: @unchecked Sendable {
     }
     guard threads.enter(deadline) else { throw .busy(holder: holder()) }
     defer { threads.leave() }
+    if closing.load(ordering: .sequentiallyConsistent) { throw .closed }
     switch queue(deadline) {
     case .got: return false
     case .tookOver: return true
-    case .gaveUp: throw .busy(holder: holder())
+    case .gaveUp: throw closing.load(ordering: .relaxed) ? .closed : .busy(holder: holder())
     }
   }
 
@@ -124,6 +140,7 @@ package final class WriterWord: @unchecked Sendable {
       FaultPoint.step("writer.queued")
       let until = Deadline.after(nanoseconds: bound)
       let outcome = Futex.wait(lock.base + entry + LockLayout.Peer.park, while: 0, until: min(until, deadline))
+      if closing.load(ordering: .relaxed) { return withdraw(mapWord, bit) }
       guard outcome == .timedOut else {
         bound = WriterWord.bound
         continue
@@ -132,6 +149,7 @@ package final class WriterWord: @unchecked Sendable {
       if let owner = OwnerWord.owner(now), now != offer {
         let lapsed = OwnerWord.isOffer(now) && now == before && now == seen
         if lapsed || peers.isDead(owner, me: me), replace(now) {
+          replaced = now
           if !OwnerWord.isOffer(now) { return .tookOver }
           skip(owner)
           return .got
@@ -157,7 +175,10 @@ package final class WriterWord: @unchecked Sendable {
   private func withdraw(_ mapWord: UnsafeMutablePointer<Atomic<UInt64>>, _ bit: UInt64) -> Outcome {
     mapWord.pointee.bitwiseAnd(~bit, ordering: .sequentiallyConsistent)
     let now = word.pointee.load(ordering: .sequentiallyConsistent)
-    if now == offer || now == 0, replace(now) { return .got }
+    if now == offer || now == 0, replace(now) {
+      if !closing.load(ordering: .relaxed) { return .got }
+      undo(false)
+    }
     if word.pointee.load(ordering: .sequentiallyConsistent) == 0 { wakeOldest() }
     return .gaveUp
   }
