@@ -5,6 +5,8 @@ package final class CompiledPredicate: Sendable {
   let prefetched: UInt64
   /// Keys outside of these cannot match: scans walk only the leaves that hold them.
   package let keyRanges: KeyRanges
+  /// Indexes that can be asked for candidates.
+  let accesses: [IndexAccess]
   /// Whether every object matches.
   package let isAlwaysTrue: Bool
 
@@ -12,6 +14,7 @@ package final class CompiledPredicate: Sendable {
   package init(_ predicate: Predicate, for schema: TypeSchema) throws(StoreError) {
     node = try PredicateCompiler(schema: schema).compile(predicate)
     keyRanges = node.keyRanges
+    accesses = IndexAccess.all(predicate, for: schema)
     prefetched = node.columns.reduce(0) { $0 | ($1 < 64 ? 1 << UInt64($1) : 0) }
     isAlwaysTrue = (node as? ConstantNode)?.answer ?? false
   }

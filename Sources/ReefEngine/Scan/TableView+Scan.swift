@@ -21,9 +21,9 @@ extension TableView {
     where predicate: CompiledPredicate? = nil,
     _ body: (LeafView, Selection) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    guard let predicate, !predicate.keyRanges.isAll else {
-      return try forEachSelection(ofAll: predicate, body)
-    }
+    guard let predicate else { return try forEachSelection(ofAll: nil, body) }
+    if let keys = try candidates(for: predicate) { return try forEachSelection(of: keys, where: predicate, body) }
+    if predicate.keyRanges.isAll { return try forEachSelection(ofAll: predicate, body) }
     for range in predicate.keyRanges.ranges {
       var cursor = leaves(from: range.lower)
       while let leaf = try cursor.next() {
