@@ -25,9 +25,12 @@ import ReefSystem
     exit(1)
   }
   static func name(of error: StoreError) -> String {
-    let text = String(reflecting: error)
-    let last = text.split(separator: "(").first.map(String.init) ?? text
-    return last.split(separator: ".").last.map(String.init) ?? last
+    switch error {
+    case .usedAfterFork: "usedAfterFork"
+    case .closed: "closed"
+    case .timeout: "timeout"
+    default: Mirror(reflecting: error).children.first?.label ?? "\(error)"
+    }
   }
 
   static func run(_ command: String, _ store: String, _ words: [String]) throws {
