@@ -64,7 +64,7 @@ let package = Package(
       name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker",
       swiftSettings: warnings),
     .executableTarget(
-      name: "reef-scenario", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/ScenarioWorker",
+      name: "reef-scenario", dependencies: ["ReefSystem", "ReefEngine", "CXXHash"], path: "Tests/ScenarioWorker",
       swiftSettings: warnings),
     .testTarget(
       name: "ScenarioTests", dependencies: ["ReefEngine", "reef-scenario"], swiftSettings: warnings),

@@ -47,6 +47,13 @@ import ReefSystem
     case "verifyPinned": try Commands.verifyPinned(store)
     case "fill": try Commands.fill(store)
     case "fork": try Commands.fork(store)
+    case "powerLoss":
+      let run = PowerLoss(
+        folder: store, imageFolder: words.count > 4 ? words[4] : store, seed: UInt64(number(0, 1)),
+        perEvent: number(1, 4))
+      try run.run(first: number(2, 0), share: number(3, 1))
+      say("images \(run.images) failures \(run.failures.count) seed \(run.seed)")
+      for failure in run.failures.prefix(20) { say(failure) }
     case "open": try Commands.open(store)
     case "close": try Commands.openAndClose(store)
     default: fail("unknown command \(command)")

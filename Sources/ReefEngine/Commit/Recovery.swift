@@ -5,9 +5,10 @@ import ReefSystem
 /// is simply done again by the next opener.
 enum Recovery {
   static func build(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
-    let magic = building.isNew ? 0 : building.data.base.load(as: UInt64.self)
-    // A creation that was cut off left no magic number: it is done again.
-    if building.isNew || magic == 0 {
+    // A creation that was cut off is done again: it acknowledged nothing.
+    var isNew = building.isNew
+    if !isNew { isNew = try isUnfinished(building.data) }
+    if isNew {
       try create(building, configuration)
     } else {
       try recover(building, configuration)
@@ -16,21 +17,32 @@ enum Recovery {
 
   // MARK: A new store
 
+  /// The header is written first, saying that the store is not finished yet, and last, without that.
+  private static func isUnfinished(_ data: MappedFile) throws(StoreError) -> Bool {
+    let size = try storing(data.path) { () throws(SystemError) in try data.size() }
+    let magic = data.base.load(fromByteOffset: DataLayout.Header.magic, as: UInt64.self)
+    if size <= DataLayout.pageSize, magic == 0 { return true }
+    return magic == DataLayout.magic
+      && data.base.load(fromByteOffset: DataLayout.Header.flags, as: UInt32.self) & DataLayout.HeaderFlag.unfinished != 0
+  }
+
   private static func create(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
     let data = building.data
-    let header = StoreHeader(
+    var header = StoreHeader(
       uuid: (HostIdentity.randomWord(), HostIdentity.randomWord()),
       flags: (building.isInMemory ? DataLayout.HeaderFlag.inMemory : 0)
-        | (data.isTmpfs ? 0 : DataLayout.HeaderFlag.checked),
+        | (data.isTmpfs ? 0 : DataLayout.HeaderFlag.checked) | DataLayout.HeaderFlag.unfinished,
       numa: configuration.numa, created: Clock.realtime)
     try building.apply(header.numa)
+    // The first thing in the file says whose it is; before that it is empty.
+    try header.writeFirst(to: data)
+    FaultPoint.step("create.marked")
     try storing(data.path, needed: 2 * DataLayout.extentSize) { () throws(SystemError) in
       try data.makeWritable()
       try data.allocate(offset: 0, length: DataLayout.extentSize)
     }
-    data.base.initializeMemory(as: UInt8.self, repeating: 0, count: DataLayout.extentSize)
+    (data.base + DataLayout.pageSize).zero(DataLayout.extentSize - DataLayout.pageSize)
     FaultPoint.step("create.allocated")
-    header.write(to: data.base)
 
     var slot = RootSlot()
     slot.version = 1
@@ -47,8 +59,7 @@ enum Recovery {
     space.version = 1
     let root = try space.allocate(
       kind: NodeKind.root, form: 0, shape: 0, length: DataLayout.Root.tables)
-    (root + DataLayout.Node.size).initializeMemory(
-      as: UInt8.self, repeating: 0, count: DataLayout.Root.tables - DataLayout.Node.size)
+    (root + DataLayout.Node.size).zero(DataLayout.Root.tables - DataLayout.Node.size)
     root.storeBytes(of: 1, toByteOffset: DataLayout.Root.version, as: UInt64.self)
     root.storeBytes(of: slot.time, toByteOffset: DataLayout.Root.time, as: UInt64.self)
     space.flushMagazines()
@@ -59,7 +70,8 @@ enum Recovery {
     FaultPoint.step("create.built")
     try writeDurable(building, slot, keeping: nil)
     FaultPoint.step("create.synced")
-    StoreHeader.writeMagic(to: data.base)
+    header.flags &= ~DataLayout.HeaderFlag.unfinished
+    header.write(to: data.base)
     try sync(data)
     FaultPoint.step("create.done")
     begin(building, header: header, slot: slot)
@@ -183,13 +195,9 @@ enum Recovery {
     try sync(data)
   }
 
-  /// Empties the control words, the ring and the allocator's state of the lock file.
+  /// The allocator's state in the lock file, which is all zero when a session begins.
   private static func reset(_ lock: LockMemory, slot: RootSlot, extents: UInt64, isTmpfs: Bool) {
     typealias Control = LockLayout.Control
-    (lock.base + Control.tip).initializeMemory(
-      as: UInt8.self, repeating: 0, count: LockLayout.Peer.table - Control.tip)
-    (lock.base + LockLayout.RingEntry.table).initializeMemory(
-      as: UInt8.self, repeating: 0, count: LockLayout.initialSize - LockLayout.RingEntry.table)
     lock.set(Control.extentCount, extents)
     lock.set(Control.listGeneration, slot.generation)
     lock.set(

@@ -17,7 +17,7 @@ package struct StoreHeader: Sendable {
     self.created = created
   }
 
-  /// Writes all but the magic number, which makes the file a store and is written last of all.
+  /// Writes all but the magic number, which is there from the first.
   package func write(to base: UnsafeMutableRawPointer) {
     typealias Field = DataLayout.Header
     base.storeBytes(of: DataLayout.formatVersion, toByteOffset: Field.formatVersion, as: UInt32.self)
@@ -35,10 +35,20 @@ package struct StoreHeader: Sendable {
     base.storeBytes(of: StoreHeader.checksum(base), toByteOffset: Field.checksum, as: UInt64.self)
   }
 
-  static func writeMagic(to base: UnsafeMutableRawPointer) {
-    Space.barrier()
-    base.storeBytes(of: DataLayout.magic, toByteOffset: DataLayout.Header.magic, as: UInt64.self)
-    Space.barrier()
+  /// Writes the header page of an empty file, and syncs it: from then on the file is a store's, if an unfinished one.
+  func writeFirst(to data: MappedFile) throws(StoreError) {
+    var page = [UInt64](repeating: 0, count: DataLayout.pageSize / 8)
+    var failure: SystemError?
+    page.withUnsafeMutableBytes { raw in
+      guard let base = raw.baseAddress else { return }
+      write(to: base)
+      base.storeBytes(of: DataLayout.magic, toByteOffset: DataLayout.Header.magic, as: UInt64.self)
+      do throws(SystemError) {
+        try data.write(UnsafeRawBufferPointer(raw), at: 0)
+        if !data.isTmpfs { try data.sync() }
+      } catch { failure = error }
+    }
+    if let failure { try storing(data.path, needed: DataLayout.pageSize) { () throws(SystemError) in throw failure } }
   }
 
   private static func checksum(_ base: UnsafeRawPointer) -> UInt64 {

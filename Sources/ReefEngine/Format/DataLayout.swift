@@ -40,6 +40,8 @@
     @inlinable package static var inMemory: UInt32 { 1 }
     /// Child entries carry checksums of what they refer to.
     @inlinable package static var checked: UInt32 { 2 }
+    /// Its creation was cut off, or goes on: nothing was committed.
+    @inlinable package static var unfinished: UInt32 { 4 }
   }
 
   /// A durable or head root slot

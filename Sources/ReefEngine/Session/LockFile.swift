@@ -42,7 +42,7 @@ package final class LockFile: @unchecked Sendable {
     try grow(to: LockLayout.initialSize)
     // Not ready first: whoever looks from now on waits.
     memory.storeRelease(LockLayout.Header.ready, 0)
-    memory.base.initializeMemory(as: UInt8.self, repeating: 0, count: LockLayout.initialSize)
+    memory.base.zero(LockLayout.initialSize)
     let length = try size() - LockLayout.initialSize
     if length > 0 {
       // Never truncated: an earlier member of the session may still have it mapped.

@@ -54,8 +54,22 @@ struct SessionOpening {
     try checkData(status)
     guard status.size > 0 else { return }
     let magic = try readWord(0)
+    // A creation that was cut off may leave a page of zeros: it holds nothing that could be lost.
+    if status.size <= DataLayout.pageSize, try isZero(status.size) { return }
     guard magic == DataLayout.magic else {
       throw .notAStore(path: place.path, reason: "it does not begin with the mark of a store")
+    }
+  }
+
+  /// Whether nothing but zeros is in the file.
+  private func isZero(_ size: Int) throws(StoreError) -> Bool {
+    try storing(place.path) { () throws(SystemError) in
+      let descriptor = try File.open(place.name, in: place.directory, .readOnly, .nonBlocking)
+      defer { File.close(descriptor) }
+      let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, size), alignment: 8)
+      defer { bytes.deallocate() }
+      let count = try File.read(descriptor, into: bytes, at: 0)
+      return bytes.prefix(count).allSatisfy { $0 == 0 }
     }
   }
 

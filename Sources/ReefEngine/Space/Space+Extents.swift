@@ -276,14 +276,13 @@ extension Space {
     grew = true
     var next = old
     for range in 0..<DataLayout.maximumChunks where rangeStart(range) < target && chunkPlace(range) == 0 {
-      (base + next << DataLayout.extentShift).initializeMemory(
-        as: UInt8.self, repeating: 0, count: DataLayout.extentSize)
+      (base + next << DataLayout.extentShift).zero(DataLayout.extentSize)
       base.storeBytes(of: UInt32(next), toByteOffset: DataLayout.chunkMapOffset + range * 4, as: UInt32.self)
       next += 1
     }
     for extent in old..<target {
       let descriptor = descriptor(extent)
-      descriptor.initializeMemory(as: UInt8.self, repeating: 0, count: DataLayout.Descriptor.size)
+      descriptor.zero(DataLayout.Descriptor.size)
       descriptor.storeBytes(of: extent < next ? ExtentState.meta : ExtentState.free, as: UInt8.self)
     }
     Space.barrier()

@@ -1,3 +1,5 @@
+import ReefSystem
+
 /// Packs rows of a `LeafScratch` into column nodes and a leaf node.
 enum LeafBuilder {
   /// String and Data values up to this length lie in the column; longer ones in a blob node of their own.
@@ -180,7 +182,7 @@ enum LeafBuilder {
       if bytes.count == 16, let from = bytes.baseAddress {
         target.copyMemory(from: from, byteCount: 16)
       } else {
-        target.initializeMemory(as: UInt8.self, repeating: 0, count: 16)
+        target.zero(16)
       }
     }
     return node

@@ -1,3 +1,5 @@
+import ReefSystem
+
 /// Secondary indexes of the table: their roots lie in its node.
 extension TableWriter {
   /// Changes one index and writes back where it begins. The table's node must be owned.
@@ -20,8 +22,7 @@ extension TableWriter {
     let indexes = schema.indexedColumns.count
     let length = DataLayout.Table.indexes + indexes * 16
     let node = try space.allocate(kind: NodeKind.table, form: 0, shape: 0, length: length)
-    (node + DataLayout.Node.size).initializeMemory(
-      as: UInt8.self, repeating: 0, count: length - DataLayout.Node.size)
+    (node + DataLayout.Node.size).zero(length - DataLayout.Node.size)
     node.storeBytes(of: UInt32(schema.properties.count), toByteOffset: DataLayout.Table.columns, as: UInt32.self)
     node.storeBytes(of: UInt32(indexes), toByteOffset: DataLayout.Table.indexCount, as: UInt32.self)
     return UInt64(space.ref(of: node))

@@ -1,0 +1,32 @@
+import Foundation
+import Testing
+
+/// Power loss on a simulated disk: a slice of what `reef-scenario powerLoss` runs. The whole of it, all 156 workloads of
+/// up to three operations: `reef-scenario powerLoss FOLDER SEED IMAGES-PER-EVENT 0 1 [FOLDER-FOR-IMAGES]`.
+@Suite(.serialized) struct PowerLossTests {
+  @Test func slice() throws {
+    let debug = URL(fileURLWithPath: Worker.executable)
+    // Thousands of stores are opened: worth an optimised worker where there is one.
+    let release = debug.deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("release/reef-scenario")
+    let isFast = FileManager.default.isExecutableFile(atPath: release.path)
+    let environment = ProcessInfo.processInfo.environment
+    let seed = environment["REEF_SEED"].flatMap { UInt64($0) } ?? UInt64(Date().timeIntervalSince1970)
+    let share = environment["REEF_SHARE"] ?? (isFast ? "13" : "60")
+    let place = try Place(.disk)
+    let images = try Place(.tmpfs)
+    let process = Process()
+    let output = Pipe()
+    process.executableURL = isFast ? release : debug
+    process.arguments = [
+      "powerLoss", place.folder, "\(seed)", "2", "\(seed % UInt64(Int(share) ?? 1))", share, images.folder,
+    ]
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    print("power loss: \(text)", terminator: "")
+    #expect(process.terminationStatus == 0)
+    #expect(text.contains(" failures 0 "), "seed \(seed): \(text)")
+  }
+}

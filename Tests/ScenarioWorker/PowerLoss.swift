@@ -1,0 +1,226 @@
+import Glibc
+import ReefEngine
+import ReefSystem
+
+/// Power loss: all workloads of up to three operations run with full durability on a `SimulatedDisk`; at every event
+/// images are made as a power loss could leave them, and each is opened like after a boot. No acknowledged commit may be
+/// lost, and none may be half there.
+final class PowerLoss {
+  typealias Model = [Int64: Int64]
+  enum Operation: Int, CaseIterable {
+    case insert, update, delete, many, long
+  }
+
+  /// The watched file lies on a real disk, whose syncs count; the images lie wherever is fast.
+  let folder: String
+  let imageFolder: String
+  let seed: UInt64
+  /// Random images per event, beside the systematic ones.
+  let perEvent: Int
+  /// Distinct images.
+  var images = 0
+  private var seen: Set<UInt64> = []
+  var failures: [String] = []
+  private var state: UInt64
+
+  init(folder: String, imageFolder: String, seed: UInt64, perEvent: Int) {
+    self.folder = folder
+    self.imageFolder = imageFolder
+    self.seed = seed
+    self.perEvent = perEvent
+    state = seed
+  }
+
+  private func random() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+
+  /// `share`: only every so-manieth workload, from `first` on.
+  func run(first: Int, share: Int) throws {
+    var workloads: [[Operation]] = [[]]
+    for one in Operation.allCases {
+      workloads.append([one])
+      for two in Operation.allCases {
+        workloads.append([one, two])
+        for three in Operation.allCases { workloads.append([one, two, three]) }
+      }
+    }
+    var index = first
+    while index < workloads.count {
+      try run(workloads[index])
+      index += share
+    }
+  }
+
+  private func run(_ workload: [Operation]) throws {
+    let path = folder + "/live.reef"
+    for suffix in ["", ".lock", ".note"] { unlink(path + suffix) }
+    let disk = SimulatedDisk(path: path)
+    // What must be there at least, and what may be there at most: the commit under way.
+    var acknowledged: Model?
+    var possible: Model = [:]
+    let name = "\(workload)"
+    disk.onEvent = { [self] event in
+      crash(disk, "\(name) at \(event)", acknowledged: acknowledged, possible: possible)
+    }
+    disk.attach()
+    defer { disk.detach() }
+    seen = []
+    let engine = try Commands.engine(path, "full")
+    acknowledged = [:]
+    var model: Model = [:]
+    for (number, operation) in workload.enumerated() {
+      let transaction = try engine.write(.after(.seconds(10)))
+      possible = model
+      try Self.apply(operation, Int64(number), transaction, &possible)
+      try transaction.commit()
+      disk.settle()
+      model = possible
+      acknowledged = model
+    }
+    engine.close()
+    disk.settle()
+    disk.detach()
+    crash(disk, "\(name) closed", acknowledged: model, possible: model)
+  }
+
+  /// Row 0 … of table 1; the sum column is what the model knows.
+  private static func apply(
+    _ operation: Operation, _ number: Int64, _ transaction: WriteTransaction, _ model: inout Model
+  ) throws {
+    func insert(_ key: Int64, _ length: Int) throws {
+      _ = try transaction.insert(table: 1) {
+        $0.set(column: 0, int: key)
+        $0.set(column: 1, string: String(repeating: "a", count: length))
+        $0.set(column: 2, int: key &* 7 &+ Int64(length))
+      }
+      model[key] = key &* 7 &+ Int64(length)
+    }
+    switch operation {
+    case .insert: try insert(number, 10)
+    case .many: for key in 0..<40 { try insert(1000 * (number + 1) + Int64(key), key) }
+    case .long: try insert(number, 100_000)
+    case .update:
+      if let key = model.keys.min() {
+        _ = try transaction.update(table: 1, key: key, column: 2, bits: UInt64(12345 + number))
+        model[key] = 12345 + number
+      } else {
+        try insert(number, 3)
+      }
+    case .delete:
+      if let key = model.keys.max() {
+        try transaction.delete(table: 1, key: key)
+        model[key] = nil
+      } else {
+        try insert(number, 4)
+      }
+    }
+  }
+
+  private func crash(_ disk: SimulatedDisk, _ context: String, acknowledged: Model?, possible: Model) {
+    let sectors = disk.dirtySectors()
+    let newest = disk.since.count - 1
+    var choices: [(String, (Int) -> Int?)] = [("nothing", { _ in nil })]
+    if newest >= 0 && !sectors.isEmpty {
+      choices.append(("all", { _ in newest }))
+      // The slots and the header alone, or everything but them: what tears first.
+      choices.append(("header extent", { $0 < 128 ? newest : nil }))
+      choices.append(("all but the header extent", { $0 < 128 ? nil : newest }))
+      for _ in 0..<perEvent {
+        let salt = random()
+        let torn = random() % 3
+        choices.append(
+          ("random \(salt)", { sector in
+            // By page or by sector; each in any state it had since.
+            let unit = UInt64(torn == 0 ? sector : sector / 8)
+            var mix = SplitMix(state: salt ^ (unit &* 0x2545_F491_4F6C_DD1D))
+            if torn == 2 { return mix.next() & 7 == 0 ? nil : newest }
+            if mix.next() & 1 == 0 { return nil }
+            return Int(mix.next() % UInt64(newest + 1))
+          }))
+      }
+      for _ in 0..<min(perEvent, 3) {
+        let one = sectors[Int(random() % UInt64(sectors.count))]
+        choices.append(("only sector \(one)", { $0 == one ? newest : nil }))
+        choices.append(("all but sector \(one)", { $0 == one ? nil : newest }))
+      }
+    }
+    for (what, choose) in choices {
+      for keepsSize in disk.durable.count == disk.since.last?.count ?? disk.durable.count ? [true] : [true, false] {
+        let image = disk.image(sectors, keepsSize: keepsSize, choose)
+        // Many events store nothing in the file: an image is looked at once for what must be in it.
+        guard seen.insert(SimulatedDisk.hash(image, acknowledged?.count ?? -1)).inserted else { continue }
+        images += 1
+        if let problem = verify(image, acknowledged, possible) {
+          failures.append("\(context), \(what)\(keepsSize ? "" : ", grown"): \(problem)")
+        }
+      }
+    }
+  }
+
+  /// Opens an image as after a boot; what is wrong with it, or nil.
+  private func verify(_ image: SimulatedDisk.Image, _ acknowledged: Model?, _ possible: Model) -> String? {
+    let path = imageFolder + "/image.reef"
+    for suffix in ["", ".lock", ".note"] { unlink(path + suffix) }
+    var image = image
+    // Head slots are of the boot before.
+    for offset in [DataLayout.headSlotOffset.0, DataLayout.headSlotOffset.1] where image.count >= offset + 128 {
+      for byte in 0..<8 { image[offset + DataLayout.Slot.checksum + byte] ^= 0x5a }
+    }
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    _ = image.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+    close(descriptor)
+    do {
+      let engine = try Commands.engine(path)
+      defer { engine.close() }
+      let found = try model(engine)
+      if found != possible, found != acknowledged ?? found || (acknowledged == nil && !found.isEmpty) {
+        return "holds \(found.count) rows, not the \(acknowledged?.count ?? 0) acknowledged or the \(possible.count) under way"
+      }
+      let transaction = try engine.write(.after(.seconds(5)))
+      let report = try transaction.spaceReport()
+      if report.liveWithoutBit + report.liveAndFree + report.waitingTwice + report.damaged != 0 { return "\(report)" }
+      // It goes on from there.
+      _ = try transaction.insert(table: 1) {
+        $0.set(column: 0, int: 999_999)
+        $0.set(column: 1, string: "aaa")
+        $0.set(column: 2, int: 1)
+      }
+      try transaction.commit()
+      var expected = found
+      expected[999_999] = 1
+      if try model(engine) != expected { return "cannot go on" }
+      return nil
+    } catch { return "\(error)" }
+  }
+
+  private func model(_ engine: Engine) throws -> Model {
+    let pin = try engine.pin()
+    var model: Model = [:]
+    try pin.view.table(1).forEachLeaf { (leaf) throws(StoreError) in
+      let text = try leaf.column(1)
+      let sum = try leaf.column(2)
+      for row in 0..<leaf.count {
+        if try !text.checkedBytes(row).allSatisfy({ $0 == 97 }) { continue }
+        model[leaf.key(row)] = sum.int(row)
+      }
+      return true
+    }
+    return model
+  }
+}
+
+struct SplitMix {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
+  }
+}

@@ -1,0 +1,131 @@
+import CXXHash
+import Glibc
+import ReefEngine
+import ReefSystem
+
+/// A disk that forgets: what the file held at its last completed sync is safe; of everything stored since, any part may
+/// have reached the disk, in any order, a sector at a time, in any state it had in between.
+///
+/// It watches a real file through the fault points of the system storey: at each named step and at the start of each sync
+/// it takes down what is in the file.
+final class SimulatedDisk: @unchecked Sendable {
+  static let sector = 512
+  typealias Image = [UInt8]
+
+  private let path: String
+  /// Content at the last completed sync.
+  private(set) var durable: Image = []
+  /// Contents since, oldest first; the last is the present one.
+  private(set) var since: [Image] = []
+  /// A sync is under way: it completes with the next event.
+  private var syncing: Image?
+  /// Called at every event, before anything more happens.
+  var onEvent: (String) -> Void = { _ in }
+
+  init(path: String) { self.path = path }
+
+  func attach() {
+    FaultPoint.install { [self] call, target in
+      // Directories and sidecars have no say in it.
+      if call == "fsync" || call == "fdatasync", target == path { event(call, isSync: true) }
+      return nil
+    }
+    FaultPoint.install(steps: { [self] step in event(step, isSync: false) })
+  }
+
+  func detach() {
+    FaultPoint.install(nil)
+    FaultPoint.install(steps: nil)
+  }
+
+  /// Images are opened while the disk is being watched: that is nothing to watch.
+  private var isBusy = false
+
+  private func event(_ name: String, isSync: Bool) {
+    if isBusy { return }
+    isBusy = true
+    defer { isBusy = false }
+    if let content = syncing {
+      durable = content
+      since = []
+      syncing = nil
+    }
+    let now = read()
+    if since.last != now { since.append(now) }
+    onEvent(name)
+    if isSync { syncing = now }
+  }
+
+  /// The last sync of a call that returned has completed, too.
+  func settle() {
+    if let content = syncing {
+      durable = content
+      since = []
+      syncing = nil
+    }
+  }
+
+  private func read() -> Image {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return [] }
+    defer { close(descriptor) }
+    var status = stat()
+    fstat(descriptor, &status)
+    let size = Int(status.st_size)
+    return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      count = max(0, pread(descriptor, buffer.baseAddress, size, 0))
+    }
+  }
+
+  /// Sectors in which any of the contents since differs from the durable one.
+  func dirtySectors() -> [Int] {
+    var dirty: Set<Int> = []
+    for content in since { SimulatedDisk.differences(durable, content, &dirty) }
+    return dirty.sorted()
+  }
+
+  private static func differences(_ one: Image, _ two: Image, _ dirty: inout Set<Int>) {
+    let shared = min(one.count, two.count)
+    one.withUnsafeBytes { one in
+      two.withUnsafeBytes { two in
+        guard let first = one.baseAddress, let second = two.baseAddress else { return }
+        var offset = 0
+        while offset < shared {
+          let block = min(65536, shared - offset)
+          if memcmp(first + offset, second + offset, block) != 0 {
+            var at = offset
+            while at < offset + block {
+              let length = min(sector, offset + block - at)
+              if memcmp(first + at, second + at, length) != 0 { dirty.insert(at / sector) }
+              at += sector
+            }
+          }
+          offset += block
+        }
+      }
+    }
+    if two.count > one.count { for index in (one.count / sector)..<(two.count / sector) { dirty.insert(index) } }
+  }
+
+  static func hash(_ image: Image, _ salt: Int) -> UInt64 {
+    image.withUnsafeBytes { XXH3_64bits_withSeed($0.baseAddress, $0.count, UInt64(bitPattern: Int64(salt))) }
+  }
+
+  /// An image after power loss: the durable content with some sectors in a later state. `choose` gives for a sector the
+  /// index into `since`, or nil for what was durable. `keepsSize`: the file's size is the durable one.
+  func image(_ sectors: [Int], keepsSize: Bool, _ choose: (Int) -> Int?) -> Image {
+    var image = durable
+    let size = keepsSize ? durable.count : since.last?.count ?? durable.count
+    // A longer file reads as zeros where nothing arrived.
+    if image.count < size { image.append(contentsOf: repeatElement(0, count: size - image.count)) }
+    if image.count > size { image.removeLast(image.count - size) }
+    for index in sectors {
+      guard let pick = choose(index) else { continue }
+      let content = since[pick]
+      let start = index * SimulatedDisk.sector
+      let end = min(start + SimulatedDisk.sector, min(content.count, image.count))
+      if start < end { image.replaceSubrange(start..<end, with: content[start..<end]) }
+    }
+    return image
+  }
+}
