@@ -9,6 +9,7 @@ extension WriteTransaction {
     table index: Int, _ encode: (inout RowEncoder) -> Void
   ) throws(StoreError) -> Int64 {
     try check()
+    writer.adds()
     let table = try writer.changing(index)
     let (scratch, row) = table.beginRow()
     var encoder = scratch.encoder(row: row)
@@ -170,6 +171,7 @@ extension WriteTransaction {
     guard column >= 0, column < table.schema.properties.count, table.scratch.kinds[column] & 1 == 0 else {
       throw mismatch(table, column)
     }
+    writer.adds()
     if table.isPlain(column) {
       let space = writer.state
       do throws(StoreError) {
@@ -240,6 +242,7 @@ extension WriteTransaction {
       throw .invalidArgument("\(table.schema.name).\(table.schema.properties[column].name) is the key and cannot be changed.")
     }
     guard try exists(table, key) else { return .missing }
+    writer.adds()
     return try guarded { () throws(StoreError) in
       _ = try writer.changing(index)
       let space = writer.state
@@ -291,6 +294,8 @@ extension WriteTransaction {
     try check()
     let table = try writer.table(index)
     guard try exists(table, key) else { return false }
+    // Until something is added, it frees more than it takes.
+    if !writer.state.pointee.didAdd { writer.state.pointee.space.mayUseReserve = true }
     return try guarded { () throws(StoreError) in
       _ = try writer.changing(index)
       let space = writer.state

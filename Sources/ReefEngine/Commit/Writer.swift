@@ -20,6 +20,8 @@ package final class Writer: @unchecked Sendable {
     var isBroken = false
     /// Whether there is anything to commit: a root made one's own for a change that came to nothing is not.
     var didChange = false
+    /// Whether anything but deletes was asked for.
+    var didAdd = false
     var boot: (UInt64, UInt64) = (0, 0)
   }
 
@@ -97,6 +99,7 @@ package final class Writer: @unchecked Sendable {
     state.pointee.changedCount = 0
     state.pointee.isBroken = false
     state.pointee.didChange = false
+    state.pointee.didAdd = false
     state.pointee.isRootOwned = false
     state.pointee.root = try state.pointee.space.enter(lock.word(Control.tipRoot), kind: NodeKind.root)
     if lock.word(Control.fingerprint) != schema.fingerprint { try reloadSchema() }
@@ -120,6 +123,14 @@ package final class Writer: @unchecked Sendable {
     if freed == 0, state.pointee.reclaimer.held > 0, session.freeDeadSlots() > 0 {
       state.pointee.space.reclaim(&state.pointee.reclaimer)
     }
+    if freed > 0 { state.pointee.space.punchSome() }
+  }
+
+  /// The transaction adds or changes something: the reserve is not for it.
+  @inline(__always)
+  func adds() {
+    state.pointee.didAdd = true
+    state.pointee.space.mayUseReserve = false
   }
 
   // MARK: Root and tables

@@ -70,7 +70,9 @@ package enum LockLayout {
     @inlinable package static var scanNext: Int { 4888 }
     @inlinable package static var freeHead: Int { 4896 }
     @inlinable package static var freeExtents: Int { 4904 }
-    @inlinable package static var liveBytes: Int { 4912 }
+    /// Free extents whose storage was given back, and where to look for the next.
+    @inlinable package static var holes: Int { 4912 }
+    @inlinable package static var holeNext: Int { 4920 }
     // waiting blocks
     @inlinable package static var poolCount: Int { 4928 }
     @inlinable package static var poolCapacity: Int { 4936 }

@@ -109,7 +109,12 @@ extension Space {
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
       guard index < classes.count else { return false }
       let current = classState(index).load(fromByteOffset: LockLayout.ClassState.current, as: UInt32.self)
-      return Int(current) != extent && counted(extent, descriptor) == classes.geometry[index].blocks
+      guard Int(current) != extent, counted(extent, descriptor) == classes.geometry[index].blocks else { return false }
+      // A count is only a cache: what decides that an extent may change its class are the bits themselves.
+      let words = bitmap(extent)
+      var used = 0
+      for word in 0..<((classes.geometry[index].blocks + 63) / 64) { used += words[word].nonzeroBitCount }
+      return used == (64 - classes.geometry[index].blocks % 64) % 64
     default: return false
     }
   }
@@ -132,7 +137,8 @@ extension Space {
     if extent == 0 { return }
     let descriptor = descriptor(extent)
     switch descriptor.load(as: UInt8.self) {
-    case ExtentState.free, ExtentState.hole, ExtentState.unknown: pushFree(extent, descriptor)
+    case ExtentState.free, ExtentState.unknown: pushFree(extent, descriptor)
+    case ExtentState.hole: setControl(LockLayout.Control.holes, control(LockLayout.Control.holes) &+ 1)
     case ExtentState.slab:
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
       guard index < classes.count else { return }
@@ -199,25 +205,76 @@ extension Space {
   private mutating func nextExtent(for index: Int) throws(StoreError) -> Int {
     repeat {
       if let extent = popPartial(index) { return extent }
-      if let extent = try takeFree() {
+      if Int(control(LockLayout.Control.freeExtents)) > reserve, let extent = try takeFree() {
         makeSlab(extent, index)
         return extent
       }
     } while scanSome()
-    let extent = try grow()
+    let extent = try lastResort()
     makeSlab(extent, index)
     return extent
+  }
+
+  /// Extents that only transactions may take that have done nothing but delete: a full disk can be cleaned up.
+  var reserve: Int { mayUseReserve ? 0 : min(8, extentCount / 16) }
+
+  /// An extent where no listed one is left: a hole filled again, the file grown, or the reserve.
+  private mutating func lastResort() throws(StoreError) -> Int {
+    do throws(StoreError) {
+      if let extent = try takeHole() { return extent }
+      return try grow()
+    } catch {
+      guard mayUseReserve, let extent = popFree() else { throw error }
+      return extent
+    }
+  }
+
+  private mutating func takeHole() throws(StoreError) -> Int? {
+    guard control(LockLayout.Control.holes) > 0 else { return nil }
+    let start = Int(control(LockLayout.Control.holeNext))
+    for step in 0..<extentCount {
+      let extent = (start + step) % extentCount
+      let descriptor = descriptor(extent)
+      if extent == 0 || descriptor.load(as: UInt8.self) != ExtentState.hole { continue }
+      try back(extent)
+      descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
+      setControl(LockLayout.Control.holes, control(LockLayout.Control.holes) &- 1)
+      setControl(LockLayout.Control.holeNext, UInt64(extent + 1))
+      return extent
+    }
+    setControl(LockLayout.Control.holes, 0)
+    return nil
+  }
+
+  private func back(_ extent: Int) throws(StoreError) {
+    do throws(SystemError) {
+      try file.allocate(offset: extent << DataLayout.extentShift, length: DataLayout.extentSize)
+    } catch { throw outOfSpace(error, DataLayout.extentSize) }
+  }
+
+  /// Gives storage of free extents back where much of the file is free: a few at a time, recorded before it is done.
+  package mutating func punchSome() {
+    let free = Int(control(LockLayout.Control.freeExtents))
+    guard free > max(64, extentCount / 4) else { return }
+    for _ in 0..<min(16, free - extentCount / 4) {
+      guard let extent = popFree() else { return }
+      let descriptor = descriptor(extent)
+      descriptor.storeBytes(of: ExtentState.hole, as: UInt8.self)
+      setControl(LockLayout.Control.holes, control(LockLayout.Control.holes) &+ 1)
+      Space.barrier()
+      try? file.punch(offset: extent << DataLayout.extentShift, length: DataLayout.extentSize)
+    }
   }
 
   /// A free extent whose pages are sure to exist; nil where there is none.
   mutating func takeFree() throws(StoreError) -> Int? {
     guard let extent = popFree() else { return nil }
-    do throws(SystemError) {
-      // Once a session, and after a punch: a copied file may have holes, and a store into one could be SIGBUS.
-      try file.allocate(offset: extent << DataLayout.extentShift, length: DataLayout.extentSize)
+    do throws(StoreError) {
+      // Each time: a copied file may have holes, and a store into one could be SIGBUS.
+      try back(extent)
     } catch {
       pushFree(extent, descriptor(extent))
-      throw outOfSpace(error, DataLayout.extentSize)
+      throw error
     }
     return extent
   }

@@ -27,6 +27,7 @@ extension Space {
     setControl(LockLayout.Control.freeHead, 0)
     setControl(LockLayout.Control.freeExtents, 0)
     setControl(LockLayout.Control.scanNext, 0)
+    setControl(LockLayout.Control.holes, 0)
     Space.barrier()
     setControl(LockLayout.Control.listGeneration, max(1, next))
     setControl(LockLayout.Control.reclaiming, 0)
