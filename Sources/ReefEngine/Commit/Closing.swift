@@ -49,9 +49,13 @@ enum Closing {
     space.flushMagazines()
     let before = slot.extents
     if !wasOwed { slot.extents = UInt64(space.usedExtents) }
+    let holes = wasOwed ? [] : space.makeHoles(below: Int(slot.extents))
     FaultPoint.step("close.freed")
     slot.flags = wasOwed ? DataLayout.SlotFlag.unswept : DataLayout.SlotFlag.clean
     try name(slot, data, lock, other: 0)
+    for extent in holes {
+      try? data.punch(offset: extent << DataLayout.extentShift, length: DataLayout.extentSize)
+    }
     if slot.extents < before {
       // Both slots name the smaller size before the rest is cut off.
       try name(slot, data, lock, other: tip)
@@ -93,6 +97,21 @@ enum Closing {
 }
 
 extension Space {
+  /// Marks free extents as holes, but for a few that stay warm. They are punched once that is on disk.
+  mutating func makeHoles(below end: Int) -> [Int] {
+    var holes: [Int] = []
+    var kept = 0
+    for extent in 1..<max(1, end) {
+      let descriptor = descriptor(extent)
+      if !isFree(extent, descriptor) || descriptor.load(as: UInt8.self) == ExtentState.hole { continue }
+      kept += 1
+      if kept <= max(16, end / 16) { continue }
+      descriptor.storeBytes(of: ExtentState.hole, as: UInt8.self)
+      holes.append(extent)
+    }
+    return holes
+  }
+
   /// Extents up to the last one in use.
   var usedExtents: Int {
     var end = extentCount

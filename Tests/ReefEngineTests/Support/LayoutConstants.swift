@@ -44,6 +44,7 @@ let layoutConstants: [String: [String: UInt64]] = [
   "DataLayout.HeaderFlag": [
     "inMemory": UInt64(DataLayout.HeaderFlag.inMemory),
     "checked": UInt64(DataLayout.HeaderFlag.checked),
+    "unfinished": UInt64(DataLayout.HeaderFlag.unfinished),
   ],
   "DataLayout.Slot": [
     "version": UInt64(DataLayout.Slot.version),
@@ -237,7 +238,8 @@ let layoutConstants: [String: [String: UInt64]] = [
     "scanNext": UInt64(LockLayout.Control.scanNext),
     "freeHead": UInt64(LockLayout.Control.freeHead),
     "freeExtents": UInt64(LockLayout.Control.freeExtents),
-    "liveBytes": UInt64(LockLayout.Control.liveBytes),
+    "holes": UInt64(LockLayout.Control.holes),
+    "holeNext": UInt64(LockLayout.Control.holeNext),
     "poolCount": UInt64(LockLayout.Control.poolCount),
     "poolCapacity": UInt64(LockLayout.Control.poolCapacity),
     "poolFree": UInt64(LockLayout.Control.poolFree),
