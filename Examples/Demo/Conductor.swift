@@ -196,7 +196,7 @@ final class Conductor {
       "commits    \(grouped(lived?.commits ?? 0)), \(lived?.bulk ?? 0) of them in bulk; newest version "
         + "\(grouped(Int(clamping: store.version)))")
     print("")
-    print("live query                                   objects  notices  latency p50      p99")
+    print("live query                                   objects  notices  latency p50          p99")
     for query in LiveQuery.allCases {
       guard let picture = pictures[query] else { continue }
       let sorted = picture.latencies.sorted()
@@ -205,7 +205,7 @@ final class Conductor {
       }
       print(
         "\(pad(query.title, 42))\(pad(grouped(picture.objects), 10, left: true))\(pad(grouped(picture.notices), 9, left: true))"
-          + "\(pad(at(0.5), 13, left: true))\(pad(at(0.99), 9, left: true))")
+          + "\(pad(at(0.5), 13, left: true))\(pad(at(0.99), 13, left: true))")
     }
     print("(latency: from just before the commit to the change set in the worker's hands, its query updated)")
     print("")
