@@ -147,9 +147,12 @@ extension Results: RandomAccessCollection {
   private func walk() -> LeafWalk {
     guard isScan, list.known == nil else { return ListWalk(objectKeys, table: plan.table, owner: owner) }
     return attempt(LeafWalk()) { () throws(StoreError) in
-      ScanWalk(
-        try owner.current().table(plan.table), try QueryRun(plan, schema: schema).predicate, skip: plan.offset,
-        limit: plan.limit ?? .max, owner: owner)
+      let table = try owner.current().table(plan.table)
+      let predicate = try QueryRun(plan, schema: schema).predicate
+      if let predicate, try table.usesIndex(for: predicate) {
+        return ListWalk(objectKeys, table: plan.table, owner: owner)
+      }
+      return ScanWalk(table, predicate, skip: plan.offset, limit: plan.limit ?? .max, owner: owner)
     }
   }
 }

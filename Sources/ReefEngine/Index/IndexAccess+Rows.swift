@@ -67,6 +67,11 @@ extension TableView {
     return keys
   }
 
+  /// Whether an index finds the few rows that can match: then listing their keys is cheaper than walking the leaves.
+  package func usesIndex(for predicate: CompiledPredicate) throws(StoreError) -> Bool {
+    try candidates(for: predicate) != nil
+  }
+
   /// The leaves and rows of these keys that match.
   func forEachSelection(
     of keys: [Int64], where predicate: CompiledPredicate, _ body: (LeafView, Selection) throws(StoreError) -> Bool
