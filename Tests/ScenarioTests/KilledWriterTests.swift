@@ -6,6 +6,7 @@ import Testing
 /// A writer is killed at every named step of a commit, and at random, while four other processes have the store open.
 /// The next writer goes on within a second, and the data is that of the last acknowledged commit or of one more.
 @Suite(.serialized) struct KilledWriterTests {
+  /// Rounds for each named step, and at random.
   static let rounds = Int(ProcessInfo.processInfo.environment["REEF_ROUNDS"] ?? "") ?? 200
 
   /// Steps between any two effects of a commit, a roll-back, a repair and a checkpoint.
@@ -71,7 +72,7 @@ import Testing
   @Test func atEveryStep() throws {
     var arena = try Arena(.tmpfs, .memory)
     for step in Self.steps {
-      for round in 0..<max(1, Self.rounds / Self.steps.count) {
+      for round in 0..<Self.rounds {
         let died = try arena.round("memory", ["REEF_KILL": "\(step):\(1 + round % 7)"], "\(step) round \(round)")
         #expect(died, "\(step) was not passed")
       }
@@ -83,7 +84,7 @@ import Testing
   @Test func atEveryStepDurably() throws {
     var arena = try Arena(.disk, .full)
     for step in Self.durableSteps {
-      for round in 0..<max(1, Self.rounds / Self.durableSteps.count) {
+      for round in 0..<max(1, Self.rounds / 5) {
         let died = try arena.round("full", ["REEF_KILL": "\(step):\(1 + round % 4)"], "\(step) round \(round)")
         #expect(died, "\(step) was not passed")
       }
