@@ -34,7 +34,8 @@ import Testing
       score: Double(random.next() % 1000) / 8,
       qty: random.next() % 4 == 0 ? nil : Int64(bitPattern: random.next()) >> Int64(33 + random.next() % 30),
       flag: random.next() & 1 == 0,
-      note: random.next() % 3 == 0 ? nil : (0..<(random.next() % 9)).map { _ in UInt8(truncatingIfNeeded: random.next()) },
+      note: random.next() % 3 == 0
+        ? nil : (0..<(random.next() % 9)).map { _ in UInt8(truncatingIfNeeded: random.next()) },
       tag: UUIDBytes(high: random.next(), low: random.next() % 7))
   }
 
@@ -42,9 +43,17 @@ import Testing
     encoder.set(column: 0, int: id)
     encoder.set(column: 1, string: row.name)
     encoder.set(column: 2, double: row.score)
-    if let qty = row.qty { encoder.set(column: 3, int: Int64(Int32(truncatingIfNeeded: qty))) } else { encoder.setNull(column: 3) }
+    if let qty = row.qty {
+      encoder.set(column: 3, int: Int64(Int32(truncatingIfNeeded: qty)))
+    } else {
+      encoder.setNull(column: 3)
+    }
     encoder.set(column: 4, bool: row.flag)
-    if let note = row.note { note.withUnsafeBytes { encoder.set(column: 5, bytes: $0) } } else { encoder.setNull(column: 5) }
+    if let note = row.note {
+      note.withUnsafeBytes { encoder.set(column: 5, bytes: $0) }
+    } else {
+      encoder.setNull(column: 5)
+    }
     encoder.set(column: 6, uuidHigh: row.tag.high, low: row.tag.low)
   }
 
@@ -120,13 +129,19 @@ import Testing
           #expect(inserted == (model[key] == nil), "\(key)")
           if inserted { model[key] = row }
         case 4:
-          let target = model.isEmpty ? key : model.keys[model.index(model.startIndex, offsetBy: Int(random.next() % UInt64(min(model.count, 50))))]
+          let target =
+            model.isEmpty
+            ? key
+            : model.keys[model.index(model.startIndex, offsetBy: Int(random.next() % UInt64(min(model.count, 50))))]
           let value = Int64(random.next() % 100_000)
           let outcome = try transaction.update(table: table, key: target, column: 3, value: .int(value))
           #expect((outcome == .missing) == (model[target] == nil))
           model[target]?.qty = value
         case 5:
-          let target = model.isEmpty ? key : model.keys[model.index(model.startIndex, offsetBy: Int(random.next() % UInt64(min(model.count, 50))))]
+          let target =
+            model.isEmpty
+            ? key
+            : model.keys[model.index(model.startIndex, offsetBy: Int(random.next() % UInt64(min(model.count, 50))))]
           let row = Self.row(&random)
           for (column, value) in [
             (1, Value.string(row.name)), (2, .double(row.score)), (4, .bool(row.flag)),
@@ -144,14 +159,19 @@ import Testing
             }
           }
         default:
-          let target = random.next() & 1 == 0 || model.isEmpty ? key : model.keys[model.index(model.startIndex, offsetBy: Int(random.next() % UInt64(min(model.count, 50))))]
+          let target =
+            random.next() & 1 == 0 || model.isEmpty
+            ? key
+            : model.keys[model.index(model.startIndex, offsetBy: Int(random.next() % UInt64(min(model.count, 50))))]
           let deleted = try transaction.delete(table: table, key: target)
           #expect(deleted == (model[target] != nil))
           model[target] = nil
         }
       }
       if random.next() % 6 == 0 {
-        if random.next() & 1 == 0 { try Self.verify(transaction.readView, table, model, "seed \(seed) step \(step) own") }
+        if random.next() & 1 == 0 {
+          try Self.verify(transaction.readView, table, model, "seed \(seed) step \(step) own")
+        }
         transaction.rollback()
         model = before
       } else {

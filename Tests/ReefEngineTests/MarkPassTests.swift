@@ -34,7 +34,9 @@ import Testing
     FaultPoint.install(steps: { step in
       guard step == "mark.marked", rounds == 0 else { return }
       rounds += 1
-      do { for round in 0..<20 { try add((10_000 + round * 300)..<(10_000 + round * 300 + 40)) } } catch { rounds = -100 }
+      do { for round in 0..<20 { try add((10_000 + round * 300)..<(10_000 + round * 300 + 40)) } } catch {
+        rounds = -100
+      }
     })
     let finished = try pass.run()
     FaultPoint.install(steps: nil)

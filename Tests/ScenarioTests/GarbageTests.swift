@@ -90,7 +90,8 @@ import Testing
     var random = Mix(state: 9)
     let (place, _) = try filled()
     for content in [
-      Data("garbage".utf8), Data(count: 10), Data((0..<300_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }), Data(),
+      Data("garbage".utf8), Data(count: 10), Data((0..<300_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }),
+      Data(),
     ] {
       try content.write(to: URL(fileURLWithPath: place.store + ".lock"))
       let said = try opening(place)

@@ -50,7 +50,8 @@ import Testing
       let taken = Date().timeIntervalSince(start)
       #expect(taken < 1, "\(context): the next writer waited \(taken) s")
       let found = Set(try Engine.counters(transaction.readView).values)
-      #expect(found.count == 1 && (found.contains(acknowledged) || found.contains(acknowledged + 1)),
+      #expect(
+        found.count == 1 && (found.contains(acknowledged) || found.contains(acknowledged + 1)),
         "\(context): \(found) after \(acknowledged)")
       last = (found.first ?? 0) + 1
       for row in 0..<10 { _ = try transaction.update(table: 0, key: Int64(row), column: 1, bits: UInt64(last)) }

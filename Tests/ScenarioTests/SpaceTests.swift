@@ -12,14 +12,16 @@ import Testing
     try setup.set(Dictionary(uniqueKeysWithValues: (0..<10).map { (Int64($0), 0) }))
     setup.close()
     for round in 0..<5 {
-      let worker = try place.worker("commit", "1000000", "memory", environment: ["REEF_KILL": "commit.built:\(200 + round)"])
+      let worker = try place.worker(
+        "commit", "1000000", "memory", environment: ["REEF_KILL": "commit.built:\(200 + round)"])
       _ = worker.rest()
       #expect(worker.wasKilled)
     }
     let engine = try place.engine()
     #expect(Set(try engine.counters().values).count == 1)
     let end = Date().addingTimeInterval(20)
-    while engine.session.lock.word(LockLayout.Control.needsMark) | engine.session.lock.word(LockLayout.Control.marking) != 0,
+    while engine.session.lock.word(LockLayout.Control.needsMark) | engine.session.lock.word(LockLayout.Control.marking)
+      != 0,
       Date() < end
     {
       try engine.set([0: Int64.random(in: 0...1_000_000)])

@@ -36,7 +36,9 @@ import ReefSystem
   static func run(_ command: String, _ store: String, _ words: [String]) throws {
     func number(_ index: Int, _ fallback: Int) -> Int { index < words.count ? Int(words[index]) ?? fallback : fallback }
     switch command {
-    case "commit": try Commands.commit(store, count: number(0, .max), durability: words.count > 1 ? words[1] : "memory", pause: number(2, 0))
+    case "commit":
+      try Commands.commit(
+        store, count: number(0, .max), durability: words.count > 1 ? words[1] : "memory", pause: number(2, 0))
     case "hold": try Commands.hold(store)
     case "follow": try Commands.follow(store, until: number(0, 1))
     case "add": try Commands.add(store, count: number(0, 1))

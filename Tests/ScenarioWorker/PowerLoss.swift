@@ -134,14 +134,17 @@ final class PowerLoss {
         let salt = random()
         let torn = random() % 3
         choices.append(
-          ("random \(salt)", { sector in
-            // By page or by sector; each in any state it had since.
-            let unit = UInt64(torn == 0 ? sector : sector / 8)
-            var mix = SplitMix(state: salt ^ (unit &* 0x2545_F491_4F6C_DD1D))
-            if torn == 2 { return mix.next() & 7 == 0 ? nil : newest }
-            if mix.next() & 1 == 0 { return nil }
-            return Int(mix.next() % UInt64(newest + 1))
-          }))
+          (
+            "random \(salt)",
+            { sector in
+              // By page or by sector; each in any state it had since.
+              let unit = UInt64(torn == 0 ? sector : sector / 8)
+              var mix = SplitMix(state: salt ^ (unit &* 0x2545_F491_4F6C_DD1D))
+              if torn == 2 { return mix.next() & 7 == 0 ? nil : newest }
+              if mix.next() & 1 == 0 { return nil }
+              return Int(mix.next() % UInt64(newest + 1))
+            }
+          ))
       }
       for _ in 0..<min(perEvent, 3) {
         let one = sectors[Int(random() % UInt64(sectors.count))]
@@ -179,7 +182,8 @@ final class PowerLoss {
       defer { engine.close() }
       let found = try model(engine)
       if found != possible, found != acknowledged ?? found || (acknowledged == nil && !found.isEmpty) {
-        return "holds \(found.count) rows, not the \(acknowledged?.count ?? 0) acknowledged or the \(possible.count) under way"
+        return
+          "holds \(found.count) rows, not the \(acknowledged?.count ?? 0) acknowledged or the \(possible.count) under way"
       }
       let transaction = try engine.write(.after(.seconds(5)))
       let report = try transaction.spaceReport()

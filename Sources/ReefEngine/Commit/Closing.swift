@@ -78,7 +78,8 @@ enum Closing {
       // The one that is not yet exactly this.
       target = first == slot ? offsets[1] : offsets[0]
     } else if let first, let second {
-      target = first.version <= second.version && !(first.version == second.version && first.isClean) ? offsets[0] : offsets[1]
+      target =
+        first.version <= second.version && !(first.version == second.version && first.isClean) ? offsets[0] : offsets[1]
     } else {
       target = first == nil ? offsets[0] : offsets[1]
     }

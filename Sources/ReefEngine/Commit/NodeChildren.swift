@@ -26,7 +26,9 @@ package enum NodeChildren {
       guard DataLayout.Inner.denseEntries &+ count &* 8 <= length else { return false }
       try entries(node, DataLayout.Inner.denseEntries, count, body)
     case NodeKind.innerKeyed:
-      guard DataLayout.Inner.keyedEntries &+ count &* 8 <= length, count <= DataLayout.Inner.fanOut else { return false }
+      guard DataLayout.Inner.keyedEntries &+ count &* 8 <= length, count <= DataLayout.Inner.fanOut else {
+        return false
+      }
       try entries(node, DataLayout.Inner.keyedEntries, count, body)
     case NodeKind.leaf:
       guard length >= DataLayout.Leaf.columns else { return false }

@@ -23,7 +23,8 @@ enum Recovery {
     let magic = data.base.load(fromByteOffset: DataLayout.Header.magic, as: UInt64.self)
     if size <= DataLayout.pageSize, magic == 0 { return true }
     return magic == DataLayout.magic
-      && data.base.load(fromByteOffset: DataLayout.Header.flags, as: UInt32.self) & DataLayout.HeaderFlag.unfinished != 0
+      && data.base.load(fromByteOffset: DataLayout.Header.flags, as: UInt32.self) & DataLayout.HeaderFlag.unfinished
+        != 0
   }
 
   private static func create(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
@@ -181,7 +182,8 @@ enum Recovery {
 
   /// Both durable slots name the version, one after the other, each on disk before the next step. The slot that holds
   /// the version to go back to is overwritten last.
-  private static func writeDurable(_ building: Building, _ slot: RootSlot, keeping version: UInt64?) throws(StoreError) {
+  private static func writeDurable(_ building: Building, _ slot: RootSlot, keeping version: UInt64?) throws(StoreError)
+  {
     let data = building.data
     let offsets = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
     let first = offsets.first { RootSlot(at: data.base + $0)?.version != version || version == nil } ?? offsets[1]
@@ -244,7 +246,8 @@ extension Building {
 enum RingWriter {
   @inline(__always)
   static func write(_ lock: LockMemory, _ version: UInt64, root: UInt64, extents: UInt64, time: UInt64) {
-    let entry = LockLayout.RingEntry.table &+ Int(version & UInt64(LockLayout.ringSize &- 1)) &* LockLayout.RingEntry.size
+    let entry =
+      LockLayout.RingEntry.table &+ Int(version & UInt64(LockLayout.ringSize &- 1)) &* LockLayout.RingEntry.size
     // Readers that follow old versions check the version before and after: it is cleared while the rest changes.
     lock.set(entry &+ LockLayout.RingEntry.version, 0)
     Space.barrier()

@@ -142,7 +142,10 @@ extension WriteTransaction {
   ) throws(StoreError) -> TableWriter.Outcome {
     try check()
     switch value {
-    case .null: return try change(index, key, column) { $0.encodeNil() } apply: { table, space throws(StoreError) in
+    case .null:
+      return try change(index, key, column) {
+        $0.encodeNil()
+      } apply: { table, space throws(StoreError) in
         try table.updateNull(&space, key: key, column: column)
       }
     case .string(let text): return try updateBytes(table: index, key: key, column: column, Array(text.utf8))
@@ -239,7 +242,8 @@ extension WriteTransaction {
     let table = try writer.table(index)
     guard table.schema.properties.indices.contains(column) else { throw mismatch(table, column) }
     if table.schema.key == column {
-      throw .invalidArgument("\(table.schema.name).\(table.schema.properties[column].name) is the key and cannot be changed.")
+      throw .invalidArgument(
+        "\(table.schema.name).\(table.schema.properties[column].name) is the key and cannot be changed.")
     }
     guard try exists(table, key) else { return .missing }
     writer.adds()
@@ -324,7 +328,9 @@ extension WriteTransaction {
 
 /// Array bytes for a body with typed errors.
 enum ArrayBytes {
-  static func with<R>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(StoreError) -> R) throws(StoreError) -> R {
+  static func with<R>(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(StoreError) -> R) throws(StoreError)
+    -> R
+  {
     var result: Result<R, StoreError> = .failure(.closed)
     bytes.withUnsafeBytes { raw in
       do throws(StoreError) { result = .success(try body(raw)) } catch { result = .failure(error) }

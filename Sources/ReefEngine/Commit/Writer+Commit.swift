@@ -112,7 +112,9 @@ extension Writer {
     }
     lock.set(LockLayout.Statistics.takeovers, lock.word(LockLayout.Statistics.takeovers) &+ 1)
     FaultPoint.step("repair.tip")
-    if newest.version > lock.word(Control.visible) >> 1, lock.word(Control.pendingFull) <= lock.word(Control.visible) >> 1 {
+    if newest.version > lock.word(Control.visible) >> 1,
+      lock.word(Control.pendingFull) <= lock.word(Control.visible) >> 1
+    {
       _ = self.session.publish(newest.version)
     }
     FaultPoint.step("repair.published")

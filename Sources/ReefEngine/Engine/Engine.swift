@@ -32,7 +32,9 @@ package final class Engine: @unchecked Sendable {
   /// Opens a store, makes it where it is not there, and adds the types that it does not have yet.
   ///
   /// Opened twice in a process, one session serves both. Errors: everything `StoreError` lists under opening.
-  package static func open(_ configuration: EngineConfiguration, _ schema: Schema = Schema([])) throws(StoreError) -> Engine {
+  package static func open(_ configuration: EngineConfiguration, _ schema: Schema = Schema([])) throws(StoreError)
+    -> Engine
+  {
     if let problem = StoredSchema.problem(schema) { throw .invalidArgument(problem) }
     let session = try Session.open(configuration.session) { building throws(StoreError) in
       try Recovery.build(building, configuration)

@@ -36,7 +36,8 @@ final class Maintenance: @unchecked Sendable {
   @inline(__always)
   func bound(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
-    let nanoseconds = max(1_000_000, UInt64(max(0, seconds)) &* 1_000_000_000 &+ UInt64(max(0, attoseconds) / 1_000_000_000))
+    let nanoseconds = max(
+      1_000_000, UInt64(max(0, seconds)) &* 1_000_000_000 &+ UInt64(max(0, attoseconds) / 1_000_000_000))
     if nanoseconds < shortest.load(ordering: .relaxed) {
       shortest.store(nanoseconds, ordering: .relaxed)
       wake()

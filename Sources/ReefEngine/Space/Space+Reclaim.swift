@@ -91,7 +91,9 @@ extension Space {
 
   /// Frees an entry's block, or files it under the newest pin that sees it. True: freed.
   @inline(__always)
-  private mutating func place(_ link: UInt32, _ entry: UnsafeMutableRawPointer, _ reclaimer: borrowing Reclaimer) -> Bool {
+  private mutating func place(_ link: UInt32, _ entry: UnsafeMutableRawPointer, _ reclaimer: borrowing Reclaimer)
+    -> Bool
+  {
     let made = entry.load(fromByteOffset: LockLayout.Waiting.made, as: UInt64.self)
     if reclaimer.newest >= made {
       let replaced = entry.load(fromByteOffset: LockLayout.Waiting.replaced, as: UInt64.self)
@@ -131,7 +133,9 @@ extension Space {
     return best >= made && at >= 0 && best > 0 ? at : nil
   }
 
-  private func bin(_ slot: Int) -> UnsafeMutableRawPointer { lock + (LockLayout.Bin.table &+ slot &* LockLayout.Bin.size) }
+  private func bin(_ slot: Int) -> UnsafeMutableRawPointer {
+    lock + (LockLayout.Bin.table &+ slot &* LockLayout.Bin.size)
+  }
 
   private func file(_ link: UInt32, _ entry: UnsafeMutableRawPointer, _ slot: Int, _ pin: UInt64) {
     let bin = bin(slot)

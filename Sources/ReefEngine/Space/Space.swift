@@ -86,7 +86,8 @@ package struct Space: ~Copyable {
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
       return index < classes.count ? classes.geometry[index].size : 0
     }
-    return Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self)) * DataLayout.extentSize
+    return Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self))
+      * DataLayout.extentSize
   }
 
   /// A new node: header written, payload as it was left.

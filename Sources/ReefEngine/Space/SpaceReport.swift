@@ -84,7 +84,9 @@ extension Writer {
     case ExtentState.runHead: return ref & 0xfff == 0
     case ExtentState.slab:
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
-      guard index < SizeClasses.shared.count, let block = state.pointee.space.blockIndex(ref, index) else { return false }
+      guard index < SizeClasses.shared.count, let block = state.pointee.space.blockIndex(ref, index) else {
+        return false
+      }
       return state.pointee.space.bitmap(extent)[block >> 6] >> UInt64(block & 63) & 1 != 0
     default: return false
     }

@@ -109,7 +109,9 @@ enum LeafBuilder {
       magnitude |= value ^ (value >> 63)
     }
     if any == 0, !always { return nil }
-    let form = magnitude < 128 ? ColumnForm.int8
+    let form =
+      magnitude < 128
+      ? ColumnForm.int8
       : magnitude < 32768 ? ColumnForm.int16 : magnitude < 1 << 31 ? ColumnForm.int32 : ColumnForm.int64
     return try fixed(&space, cells, count, form, hasNulls: hasNulls, always: true)
   }
@@ -165,7 +167,9 @@ enum LeafBuilder {
     let node = try space.allocate(
       kind: NodeKind.column, form: ColumnForm.bits | (hasNulls ? ColumnForm.hasNulls : 0), shape: UInt16(count),
       length: start + size)
-    withUnsafeBytes(of: &words) { (node + start).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(node), byteCount: size) }
+    withUnsafeBytes(of: &words) {
+      (node + start).copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(node), byteCount: size)
+    }
     return node
   }
 

@@ -217,7 +217,8 @@ extension TableWriter {
       let node = path[above].node
       let count = Self.count(node)
       let shift = Self.shift(node)
-      let isNext = path[above].index == count - 1
+      let isNext =
+        path[above].index == count - 1
         && UInt64(bitPattern: key &- Self.base(node)) == UInt64(count) << UInt64(shift)
         && UInt64(bitPattern: lastKey &- key) < 1 << UInt64(shift)
       if isNext, count < DataLayout.Inner.fanOut {
@@ -279,7 +280,8 @@ extension TableWriter {
     // A leaf's base, a dense node's base and a keyed node's first key lie in the same place.
     let first = node.load(fromByteOffset: DataLayout.Leaf.base, as: Int64.self)
     let shift = Self.shift(height: height)
-    let isDense = shift < 62 && UInt64(bitPattern: key &- first) == 1 << UInt64(shift)
+    let isDense =
+      shift < 62 && UInt64(bitPattern: key &- first) == 1 << UInt64(shift)
       && UInt64(bitPattern: lastKey &- key) < 1 << UInt64(shift)
     let top = try space.allocate(
       kind: isDense ? NodeKind.innerDense : NodeKind.innerKeyed, form: isDense ? UInt8(shift) : 0, shape: 2,
