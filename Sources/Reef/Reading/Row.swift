@@ -49,23 +49,30 @@ public struct Row: @unchecked Sendable {
   /// A property's value where it lies.
   @inlinable @inline(__always)
   public func cell(_ column: Int) -> Cell {
-    if generation != owner.generation { return owner.refind(self).current(column) }
-    return current(column)
-  }
-
-  @inlinable @inline(__always)
-  func current(_ column: Int) -> Cell {
+    let owner = owner
+    if generation != owner.generation { return owner.refoundCell(self, column) }
     let view = owner.view
     guard UInt(bitPattern: column) < UInt(columnCount) else { return Cell(ColumnView(absentIn: view), 0) }
     let offset = DataLayout.Leaf.columns &+ column &* DataLayout.entrySize
     let entry = leaf.load(fromByteOffset: offset, as: UInt64.self)
     guard entry != 0 else { return Cell(ColumnView(absentIn: view), 0) }
-    do throws(StoreError) {
-      return Cell(try view.column(entry, count: Int(row) &+ 1), Int(row))
-    } catch {
-      owner.note(error)
-      return Cell(ColumnView(absentIn: view), 0)
-    }
+    guard let sound = view.soundColumn(entry, count: Int(row) &+ 1) else { return owner.damagedCell(entry) }
+    return Cell(sound, Int(row))
+  }
+}
+
+// The two unusual ways of reading a property, out of line. They release nothing that their caller sees, and say so: then
+// walking a result costs no reference counting.
+extension RowOwner {
+  /// A property of a row that was found before the transaction's last change.
+  @_effects(releasenone) @inline(never) @usableFromInline
+  final func refoundCell(_ row: Row, _ column: Int) -> Cell { refind(row).cell(column) }
+
+  /// A property whose node is not sound.
+  @_effects(releasenone) @inline(never) @usableFromInline
+  final func damagedCell(_ entry: UInt64) -> Cell {
+    note(view.unsoundColumn(entry))
+    return Cell(ColumnView(absentIn: view), 0)
   }
 }
 

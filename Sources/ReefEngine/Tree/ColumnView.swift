@@ -47,33 +47,55 @@
 }
 
 extension ReadView {
-  /// Enters a column node that must hold at least `count` values.
+  /// Enters a column node that must hold at least `count` values; nil where it is not sound.
+  ///
+  /// Reading a property is this and a load, so it is inlined wherever properties are read; why a node is not sound is
+  /// told by `column(_:count:)`, out of the way.
   @inlinable @inline(__always)
-  package func column(_ entry: UInt64, count: Int) throws(StoreError) -> ColumnView {
-    let node = try node(entry, kind: NodeKind.column, length: DataLayout.Column.payload)
+  package func soundColumn(_ entry: UInt64, count: Int) -> ColumnView? {
+    let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
+    guard offset &+ UInt64(DataLayout.Node.size) <= limit else { return nil }
+    let pointer = base + Int(truncatingIfNeeded: offset)
+    let node = NodeView(pointer: pointer, head: pointer.load(as: UInt64.self))
+    guard node.kind == NodeKind.column, offset &+ node.head &>> 32 <= limit else { return nil }
     let form = node.form & ColumnForm.mask
     var payload = DataLayout.Column.payload
     var nulls: UnsafePointer<UInt64>?
     var blobs: UnsafePointer<UInt64>?
     if node.form & (ColumnForm.hasNulls | ColumnForm.hasBlobs) != 0 {
       if node.form & ColumnForm.hasNulls != 0 {
-        nulls = (node.pointer + payload).assumingMemoryBound(to: UInt64.self)
+        nulls = (pointer + payload).assumingMemoryBound(to: UInt64.self)
         payload &+= DataLayout.Column.bitmapSize
       }
       if node.form & ColumnForm.hasBlobs != 0 {
-        blobs = (node.pointer + payload).assumingMemoryBound(to: UInt64.self)
+        blobs = (pointer + payload).assumingMemoryBound(to: UInt64.self)
         payload &+= DataLayout.Column.bitmapSize
       }
     }
     let own = node.count
     let room = node.length &- payload
     let needed = ColumnForm.fixedSize(form, count: own, valueLength: node.valueLength)
-    guard own >= count, own <= DataLayout.Leaf.capacity, needed >= 0, needed <= room else {
-      throw damaged("a column node is not sound")
-    }
+    guard own >= count, own <= DataLayout.Leaf.capacity, needed >= 0, needed <= room else { return nil }
     return ColumnView(
       view: self, form: form, valueLength: node.valueLength, count: own, nulls: nulls, blobs: blobs,
-      values: node.pointer + payload, byteCount: room &- needed)
+      values: pointer + payload, byteCount: room &- needed)
+  }
+
+  /// Enters a column node that must hold at least `count` values.
+  @inlinable @inline(__always)
+  package func column(_ entry: UInt64, count: Int) throws(StoreError) -> ColumnView {
+    if let column = soundColumn(entry, count: count) { return column }
+    throw unsoundColumn(entry)
+  }
+
+  @inline(never) @usableFromInline
+  package func unsoundColumn(_ entry: UInt64) -> StoreError {
+    do throws(StoreError) {
+      _ = try node(entry, kind: NodeKind.column, length: DataLayout.Column.payload)
+    } catch {
+      return error
+    }
+    return damaged("a column node is not sound")
   }
 }
 
