@@ -50,7 +50,7 @@ public struct Row: @unchecked Sendable {
   @inlinable @inline(__always)
   public func cell(_ column: Int) -> Cell {
     let owner = owner
-    if generation != owner.generation { return owner.refoundCell(self, column) }
+    if generation != owner.generation { return owner.refoundCell(key, table, column) }
     let view = owner.view
     guard UInt(bitPattern: column) < UInt(columnCount) else { return Cell(ColumnView(absentIn: view), 0) }
     let offset = DataLayout.Leaf.columns &+ column &* DataLayout.entrySize
@@ -66,7 +66,9 @@ public struct Row: @unchecked Sendable {
 extension RowOwner {
   /// A property of a row that was found before the transaction's last change.
   @_effects(releasenone) @inline(never) @usableFromInline
-  final func refoundCell(_ row: Row, _ column: Int) -> Cell { refind(row).cell(column) }
+  final func refoundCell(_ key: Int64, _ table: UInt16, _ column: Int) -> Cell {
+    refind(key, table: Int(table)).cell(column)
+  }
 
   /// A property whose node is not sound.
   @_effects(releasenone) @inline(never) @usableFromInline

@@ -19,8 +19,8 @@ import Synchronization
   /// What is to be read now.
   @usableFromInline package func current() throws(StoreError) -> ReadView { view }
 
-  /// The row as it is now, where it was found in an earlier generation.
-  @usableFromInline package func refind(_ row: Row) -> Row { row }
+  /// The row as it is now, where it was found in an earlier generation. Only transactions have more than one.
+  func refind(_ key: Int64, table: Int) -> Row { preconditionFailure("a snapshot does not change") }
 
   /// The first damage that a read met. Reads of properties cannot throw: they give the zero value and note it here.
   package final var damage: StoreError? { damageNotes.withLock { _ in damageNote?.error } }

@@ -42,10 +42,10 @@
     if !isOpen { throw .closed }
   }
 
-  @usableFromInline override package func refind(_ row: Row) -> Row {
+  override func refind(_ key: Int64, table: Int) -> Row {
     precondition(isOpen, "an object of a transaction was used after the transaction ended")
     do throws(StoreError) {
-      if let found = try self.row(row.key, table: Int(row.table)) { return found }
+      if let found = try row(key, table: table) { return found }
     } catch {
       note(error)
     }
