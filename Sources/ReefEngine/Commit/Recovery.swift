@@ -86,7 +86,12 @@ enum Recovery {
     var header = try StoreHeader(reading: data.base, size: size, path: data.path)
     let durable = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1].map { RootSlot(at: data.base + $0) }
     let head = [DataLayout.headSlotOffset.0, DataLayout.headSlotOffset.1].map { RootSlot(at: data.base + $0) }
-    guard let newest = durable.compactMap({ $0 }).max(by: { $0.version < $1.version }) else {
+    // A clean close may leave the same version in both slots, clean in one of them: that one was written last.
+    guard
+      let newest = durable.compactMap({ $0 }).max(by: {
+        ($0.version, $0.isClean ? 1 : 0) < ($1.version, $1.isClean ? 1 : 0)
+      })
+    else {
       throw .damaged(path: data.path, what: "neither durable slot holds")
     }
     var picked = newest

@@ -132,6 +132,14 @@ extension Space {
     return true
   }
 
+  /// Whether the bits beyond the last block are set, as `makeSlab` leaves them for good. Where they are not, a power loss
+  /// came between the punching of the extent and its descriptor: nothing durable lies in it, and it may have no storage.
+  private func isBitmapWhole(_ extent: Int, _ index: Int) -> Bool {
+    let beyond = classes.geometry[index].blocks % 64
+    if beyond == 0 { return true }
+    return bitmap(extent)[classes.geometry[index].blocks / 64] | (1 << UInt64(beyond) - 1) == .max
+  }
+
   /// Puts an extent into the lists it belongs to.
   func list(_ extent: Int) {
     if extent == 0 { return }
@@ -142,6 +150,10 @@ extension Space {
     case ExtentState.slab:
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
       guard index < classes.count else { return }
+      if !isBitmapWhole(extent, index) {
+        descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
+        return pushFree(extent, descriptor)
+      }
       let free = counted(extent, descriptor)
       if isFree(extent, descriptor) {
         pushFree(extent, descriptor)
