@@ -125,6 +125,19 @@ import Testing
     #expect(snapshot.objects(Outer.Package.self).map(\.value.value) == [2, 3])
   }
 
+  @Test func aWriteInsideAWrite() throws {
+    let store = try Self.fleet()
+    let before = try store.statistics
+    try store.write { transaction in
+      #expect(throws: StoreError.self) { try store.write { _ = try $0.deleteAll(Spaceship.self) } }
+      try transaction.insert(Spaceship(id: 20, name: "twenty"))
+    }
+    try store.write { _ = try $0.delete(Spaceship.self, key: 20) }
+    let after = try store.statistics
+    #expect(after.commits == before.commits + 2 && after.fileSize > 0)
+    #expect(try store.snapshot().count(of: Spaceship.self) == 5)
+  }
+
   @Test func explicitTransactions() throws {
     let store = try Self.fleet()
     let version = store.version

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import ReefSystem
 import Synchronization
 
@@ -26,17 +27,23 @@ extension Store {
   }
 
   @inlinable func finish<R>(_ transaction: Transaction, _ body: (Transaction) throws -> R) throws -> R {
+    enterBlock()
     let result: R
     do {
       result = try body(transaction)
     } catch {
+      leaveBlock()
       transaction.cancel()
       throw error
     }
+    leaveBlock()
     try transaction.commit()
     recycle(transaction)
     return result
   }
+
+  @usableFromInline func enterBlock() { blockThread.store(UInt(pthread_self()), ordering: .relaxed) }
+  @usableFromInline func leaveBlock() { blockThread.store(0, ordering: .relaxed) }
 
   /// Runs `body` as the one writer, without blocking the task's thread: while another writes the task is suspended, and the
   /// block runs on a thread of its own.
@@ -81,6 +88,10 @@ extension Store {
   @usableFromInline func begin() throws(StoreError) -> Transaction { try begin(.never) }
 
   private func begin(_ deadline: Deadline) throws(StoreError) -> Transaction {
+    if blockThread.load(ordering: .relaxed) == UInt(pthread_self()) {
+      throw .invalidArgument(
+        "A write inside the block of another write would wait for itself: use the block's transaction.")
+    }
     let write = try engine.write(deadline)
     if let transaction = spare.take() {
       transaction.owner.restart(write)

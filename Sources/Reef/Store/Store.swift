@@ -1,5 +1,6 @@
 import Dispatch
 import ReefSystem
+import Synchronization
 
 /// A store: versioned objects that several processes share, read in place and written by one at a time.
 ///
@@ -20,6 +21,8 @@ public final class Store: Sendable {
   /// Where the blocks of async writes wait and run, off the threads that tasks share: one at a time, as there is one writer.
   let writerQueue = DispatchQueue(label: "reef.write")
   let spare = SpareTransaction()
+  /// The thread whose write block runs, so that a write inside of it is an error rather than a wait for ever.
+  let blockThread = Atomic<UInt>(0)
 
   /// Opens a store, and makes it where it is not there.
   ///
