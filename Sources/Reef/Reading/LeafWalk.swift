@@ -6,11 +6,7 @@
 
 /// In stored order: the leaves that hold matches, from the `skip`-th match on.
 final class ScanWalk: LeafWalk {
-  private var cursor: LeafCursor
-  private let predicate: CompiledPredicate?
-  /// The last key that can match.
-  private let end: Int64
-
+  private var cursor: SelectionCursor
   private var skip: Int
   private var left: Int
   private let owner: RowOwner
@@ -19,18 +15,13 @@ final class ScanWalk: LeafWalk {
     self.skip = skip
     left = limit
     self.owner = owner
-    let ranges = predicate?.keyRanges.ranges ?? []
-    cursor = table.leaves(from: ranges.first?.lower ?? .min)
-    end = predicate == nil ? .max : (ranges.last?.upper ?? .min)
-    self.predicate = predicate
+    cursor = SelectionCursor(table, where: predicate)
   }
 
   override func next() -> (leaf: LeafView, rows: SIMD4<UInt64>)? {
     do throws(StoreError) {
-      while left > 0, let leaf = try cursor.next() {
-        guard leaf.count > 0 else { continue }
-        guard leaf.key(0) <= end else { return nil }
-        var rows = try predicate?.select(leaf) ?? Selection(count: leaf.count)
+      while left > 0, let (leaf, matches) = try cursor.next() {
+        var rows = matches
         let count = rows.count
         guard count > skip else {
           skip -= count

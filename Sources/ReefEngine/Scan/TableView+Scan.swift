@@ -24,15 +24,9 @@ extension TableView {
     guard let predicate else { return try forEachSelection(ofAll: nil, body) }
     if let keys = try candidates(for: predicate) { return try forEachSelection(of: keys, where: predicate, body) }
     if predicate.keyRanges.isAll { return try forEachSelection(ofAll: predicate, body) }
-    for range in predicate.keyRanges.ranges {
-      var cursor = leaves(from: range.lower)
-      while let leaf = try cursor.next() {
-        if leaf.count > 0, leaf.key(0) > range.upper { break }
-        let (lower, upper) = (leaf.lowerBound(range.lower), leaf.upperBound(range.upper))
-        guard lower < upper else { continue }
-        let selection = try predicate.node.select(leaf, Selection(rows: lower..<upper))
-        if !selection.isEmpty, try !body(leaf, selection) { return }
-      }
+    var cursor = SelectionCursor(self, where: predicate)
+    while let (leaf, rows) = try cursor.next() {
+      guard try body(leaf, rows) else { return }
     }
   }
 

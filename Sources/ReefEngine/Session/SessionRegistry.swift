@@ -43,6 +43,11 @@ enum SessionRegistry {
 
   static func exit(_ path: String) { withState { _ = $0.changing.remove(path) } }
 
+  /// Path of the open store whose data file is mapped there.
+  static func path(mappedAt base: UnsafeRawPointer) -> String? {
+    withState { state in state.open.values.first { UnsafeRawPointer($0.session.data.base) == base }?.session.data.path }
+  }
+
   /// The open session of that file, with one more user.
   static func use(_ identity: FileIdentity) -> Session? {
     withState { state in
