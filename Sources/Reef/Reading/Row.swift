@@ -38,10 +38,12 @@ public struct Row: @unchecked Sendable {
   public func value<V: Storable>(_ column: Int) -> V { V(cell(column)) }
 
   /// The bytes of a String (its UTF-8) or Data property, in place.
-  @inlinable public func bytes(_ column: Int) -> StoredBytes { StoredBytes(cell(column).bytes, owner: owner) }
+  @inlinable @inline(__always)
+  public func bytes(_ column: Int) -> StoredBytes { StoredBytes(cell(column).bytes, owner: owner) }
 
   /// The bytes of an optional String or Data property, in place.
-  @inlinable public func optionalBytes(_ column: Int) -> StoredBytes? {
+  @inlinable @inline(__always)
+  public func optionalBytes(_ column: Int) -> StoredBytes? {
     let cell = cell(column)
     return cell.isNull ? nil : StoredBytes(cell.bytes, owner: owner)
   }
@@ -103,7 +105,7 @@ public struct Cell {
   @inlinable public var double: Double { @inline(__always) get { column.double(row) } }
   @inlinable public var uuid: UUIDBytes { @inline(__always) get { column.uuid(row) } }
   /// The bytes of a String or Data, in the mapped store: valid only as long as the row's snapshot.
-  @inlinable public var bytes: UnsafeRawBufferPointer { column.bytes(row) }
+  @inlinable public var bytes: UnsafeRawBufferPointer { @inline(__always) get { column.bytes(row) } }
   /// A copy of a String.
   @inlinable public var string: String { String(decoding: column.bytes(row), as: UTF8.self) }
 }

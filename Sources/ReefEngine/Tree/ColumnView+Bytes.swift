@@ -1,12 +1,16 @@
 extension ColumnView {
   /// The bytes of a String or Data value, in place. What damage makes unreadable reads as empty; where that matters,
   /// ask `checkedBytes`.
-  @inlinable package func bytes(_ row: Int) -> UnsafeRawBufferPointer {
-    let cell = cell(row)
-    guard let blobs, blobs[row &>> 6] &>> UInt64(truncatingIfNeeded: row & 63) & 1 != 0 else {
-      return cell ?? UnsafeRawBufferPointer(start: values, count: 0)
-    }
-    return (try? blob(cell)) ?? UnsafeRawBufferPointer(start: values, count: 0)
+  @inlinable @inline(__always)
+  package func bytes(_ row: Int) -> UnsafeRawBufferPointer {
+    if let blobs, blobs[row &>> 6] &>> UInt64(truncatingIfNeeded: row & 63) & 1 != 0 { return blobBytes(row) }
+    return cell(row) ?? UnsafeRawBufferPointer(start: values, count: 0)
+  }
+
+  /// Long values, out of line; it releases nothing that its caller sees, and says so.
+  @_effects(releasenone) @inline(never) @usableFromInline
+  func blobBytes(_ row: Int) -> UnsafeRawBufferPointer {
+    (try? blob(cell(row))) ?? UnsafeRawBufferPointer(start: values, count: 0)
   }
 
   /// The bytes of a String or Data value, in place.
