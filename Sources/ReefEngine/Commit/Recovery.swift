@@ -69,7 +69,7 @@ enum Recovery {
     if header.isChecked { slot.root = Checks.entry(slot.root, node: root) }
     slot.extents = UInt64(space.extentCount)
     FaultPoint.step("create.built")
-    try writeDurable(building, slot, keeping: nil)
+    try writeDurable(data, slot, keeping: nil)
     FaultPoint.step("create.synced")
     header.flags &= ~DataLayout.HeaderFlag.unfinished
     header.write(to: data.base)
@@ -130,14 +130,16 @@ enum Recovery {
     slot.generation = firstGeneration(
       after: max(picked.generation, head.compactMap { $0?.generation }.max() ?? 0, newest.generation))
     if building.options.readOnly {
-      // Nobody here may write: the store is looked at as it is.
+      // This process may not write: the store is looked at as it is, and the first who writes begins the session for it.
       reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
       publish(building, header: header, slot: slot)
+      building.lock.set(LockLayout.Control.flags, slot.flags | unclaimed)
+      building.lock.set(LockLayout.Control.reclaiming, 1)
       return
     }
     try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
     header.write(to: data.base)
-    try writeDurable(building, slot, keeping: newest.version)
+    try writeDurable(data, slot, keeping: newest.version)
     FaultPoint.step("recover.synced")
     reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
     clearChunks(data, extents: picked.extents)
@@ -187,9 +189,9 @@ enum Recovery {
 
   /// Both durable slots name the version, one after the other, each on disk before the next step. The slot that holds
   /// the version to go back to is overwritten last.
-  private static func writeDurable(_ building: Building, _ slot: RootSlot, keeping version: UInt64?) throws(StoreError)
-  {
-    let data = building.data
+  private static func writeDurable(
+    _ data: MappedFile, _ slot: RootSlot, keeping version: UInt64?
+  ) throws(StoreError) {
     let offsets = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
     let first = offsets.first { RootSlot(at: data.base + $0)?.version != version || version == nil } ?? offsets[1]
     // The cache may verify what the disk lacks: the content first, then the other slot, only then the good one.
@@ -213,11 +215,43 @@ enum Recovery {
   }
 
   private static func begin(_ building: Building, header: StoreHeader, slot: RootSlot) {
-    slot.write(to: building.data.base + DataLayout.headSlotOffset.0)
-    // The other head slot belongs to a session that is over.
-    building.data.base.storeBytes(
-      of: 0, toByteOffset: DataLayout.headSlotOffset.1 + DataLayout.Slot.checksum, as: UInt64.self)
+    writeHead(building.data, slot)
     publish(building, header: header, slot: slot)
+  }
+
+  private static func writeHead(_ data: MappedFile, _ slot: RootSlot) {
+    slot.write(to: data.base + DataLayout.headSlotOffset.0)
+    // The other head slot belongs to a session that is over.
+    data.base.storeBytes(
+      of: 0, toByteOffset: DataLayout.headSlotOffset.1 + DataLayout.Slot.checksum, as: UInt64.self)
+  }
+
+  /// In the control word of flags: the session was begun by a process that may not write, and no slot names it yet.
+  private static let unclaimed: UInt64 = 1 << 63
+
+  /// The first writer of such a session writes its slots, under the writer word, before anything is allocated. Cut off,
+  /// the next one does it again: `reclaiming` stays set until the repair that this is a part of is done.
+  static func claim(_ data: MappedFile, _ lock: LockMemory) throws(StoreError) {
+    typealias Control = LockLayout.Control
+    let flags = lock.word(Control.flags)
+    guard flags & unclaimed != 0 else { return }
+    var slot = RootSlot()
+    slot.version = lock.word(Control.tip)
+    slot.root = lock.word(Control.tipRoot)
+    slot.extents = lock.word(Control.tipExtents)
+    slot.session = lock.word(LockLayout.Header.session)
+    slot.epoch = lock.word(LockLayout.Header.epoch)
+    slot.boot = (HostIdentity.boot.high, HostIdentity.boot.low)
+    slot.fingerprint = lock.word(Control.fingerprint)
+    slot.flags = flags & ~unclaimed
+    slot.time = lock.word(Control.tipTime)
+    slot.generation = lock.word(Control.listGeneration)
+    let durable = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1].map { RootSlot(at: data.base + $0) }
+    try writeDurable(data, slot, keeping: durable.compactMap { $0?.version }.max())
+    clearChunks(data, extents: slot.extents)
+    writeHead(data, slot)
+    FaultPoint.step("recover.claimed")
+    lock.set(Control.flags, slot.flags)
   }
 
   private static func publish(_ building: Building, header: StoreHeader, slot: RootSlot) {

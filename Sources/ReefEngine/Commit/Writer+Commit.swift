@@ -92,6 +92,7 @@ extension Writer {
   @inline(never)
   func repair() throws(StoreError) {
     typealias Control = LockLayout.Control
+    try Recovery.claim(data, lock)
     let session = lock.word(LockLayout.Header.session)
     guard let newest = RootSlot.newestHead(data.base, session: session) else {
       throw .damaged(path: self.session.path, what: "neither head slot holds")
