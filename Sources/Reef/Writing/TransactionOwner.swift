@@ -83,24 +83,25 @@
     records[entry.table] = record
     try record.encode(object)
     let value = try record.value(key)
-    guard let row = try find(value, column: key, entry.table) else {
+    guard let objectKey = try objectKey(value, column: key, entry.table) else {
       _ = try insert(table: entry.table) { object.encode(into: &$0) }
       return
     }
     try changing { () throws(StoreError) in
       for column in entry.schema.properties.indices where column != key {
-        _ = try write.update(table: entry.table, key: row.key, column: column, value: record.value(column))
+        _ = try write.update(table: entry.table, key: objectKey, column: column, value: record.value(column))
       }
     }
   }
 
-  private func find(_ key: Value, column: Int, _ table: Int) throws(StoreError) -> Row? {
+  private func objectKey(_ key: Value, column: Int, _ table: Int) throws(StoreError) -> Int64? {
+    try checkOpen()
     switch key {
-    case .int(let number): return try row(number, table: table)
-    case .string(let text): return find(bytes: Array(text.utf8), column: column, table: table)
+    case .int(let number): return try write.contains(table: table, key: number) ? number : nil
+    case .string(let text): return find(bytes: Array(text.utf8), column: column, table: table)?.key
     case .uuid(let uuid):
       let bytes = withUnsafeBytes(of: (uuid.high.bigEndian, uuid.low.bigEndian)) { Array($0) }
-      return find(bytes: bytes, column: column, table: table)
+      return find(bytes: bytes, column: column, table: table)?.key
     default: return nil
     }
   }

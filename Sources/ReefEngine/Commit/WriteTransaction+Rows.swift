@@ -102,6 +102,12 @@ extension WriteTransaction {
     return try KeyLookup.find(view, table: table.index, column: column, bytes: copy, key: &keys.pointee.new)
   }
 
+  /// Whether there is an object with this object key, told without packing what lies open.
+  package func contains(table index: Int, key: Int64) throws(StoreError) -> Bool {
+    try check()
+    return try exists(try writer.table(index), key)
+  }
+
   @inline(__always)
   func exists(_ table: TableWriter, _ key: Int64) throws(StoreError) -> Bool {
     if table.covers(key) {
