@@ -6,6 +6,7 @@ import FoundationEssentials
 public protocol PrimaryKey: Hashable, Sendable {
   /// The object with this key.
   func _find(in table: KeyedTable) -> Row?
+  /// Reads the key of an object.
   init(_row: Row, column: Int)
 }
 
@@ -27,8 +28,10 @@ public struct KeyedTable {
 /// The number that the store gives to an object of a type without a primary key: it counts up in the order of insertion
 /// and is never used again.
 public struct ObjectKey: Hashable, Sendable, Comparable, CustomStringConvertible {
+  /// Counts up by one with each insertion into the type.
   public let number: Int64
 
+  /// The key with this number, whether or not an object has it.
   public init(_ number: Int64) { self.number = number }
 
   public static func < (left: ObjectKey, right: ObjectKey) -> Bool { left.number < right.number }

@@ -38,5 +38,6 @@ public final class ObservationToken: Sendable {
   /// Ends the observation: no call begins after this returned, except one that is about to begin on another thread.
   public func cancel() { task.withLock { $0 }?.cancel() }
 
+  /// Whether ``cancel()`` was called.
   public var isCancelled: Bool { task.withLock { $0 }?.isCancelled ?? false }
 }

@@ -107,8 +107,10 @@ public struct CommitSequence: AsyncSequence, Sendable {
     start = Start(try? FollowingPin(store.engine))
   }
 
+  /// Begins where the sequence was made, the first time; later iterations begin now.
   public func makeAsyncIterator() -> Iterator { Iterator(store: store, after: after, pin: start.take()) }
 
+  /// Goes from commit to commit.
   public struct Iterator: AsyncIteratorProtocol {
     let store: Store
     private let after: UInt64?

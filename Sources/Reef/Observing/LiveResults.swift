@@ -107,8 +107,10 @@ public struct ChangeSequence<M: Model>: AsyncSequence, Sendable {
   let store: Store
   let plan: QueryPlan
 
+  /// Begins an observation of its own, with an initial event.
   public func makeAsyncIterator() -> Iterator { Iterator(store: store, plan: plan) }
 
+  /// Goes from event to event, and keeps the version it last told of.
   public struct Iterator: AsyncIteratorProtocol {
     let store: Store
     let plan: QueryPlan

@@ -4,6 +4,7 @@
 public struct Column<M: Model, V: Storable>: Hashable, Sendable {
   /// Position of the property in the schema.
   public let number: Int
+  /// The property at this position. It must have values of type `V`: a condition on another kind is refused when it is run.
   @inlinable public init(_ number: Int) { self.number = number }
 }
 
@@ -18,7 +19,9 @@ public struct Column<M: Model, V: Storable>: Hashable, Sendable {
 /// Meaning: nil is a value, equal to nil only, neither less nor greater than anything; `!` is the exact complement.
 /// Text is compared by Unicode scalars, which is stricter than Swift's `==`. NaN equals nothing.
 public struct Condition<M: Model>: Hashable, Sendable {
+  /// The condition without its type, by column number.
   public let predicate: ReefEngine.Predicate
+  /// A condition from its untyped form.
   public init(_ predicate: ReefEngine.Predicate) { self.predicate = predicate }
 
   /// True for every object.

@@ -7,8 +7,10 @@ public enum SortDirection: Hashable, Sendable { case ascending, descending }
 /// ships.sorted(by: .descending(\.maxSpeed), .ascending(\.name))
 /// ```
 public struct Ordering<M: Model>: Hashable, Sendable {
+  /// The key without its type, by column number.
   public let sortKey: SortKey
 
+  /// By a property, one way or the other.
   public init<V: Storable>(_ property: KeyPath<M.Columns, Column<M, V>>, _ direction: SortDirection) {
     sortKey = SortKey(column: M.columns[keyPath: property].number, ascending: direction == .ascending)
   }

@@ -17,6 +17,7 @@ extension Results {
       leaf = LeafView(nothingIn: owner.view)
     }
 
+    /// The next object; nil at the end.
     @inlinable public mutating func next() -> M.View? {
       while word == 0 {
         if wordIndex < 3 {

@@ -102,6 +102,7 @@ extension Results: RandomAccessCollection {
     return attempt(0) { () throws(StoreError) in try QueryRun(plan, schema: schema).count(in: owner.current()) }
   }
 
+  /// Whether there is no object. Looks for one only.
   public var isEmpty: Bool {
     if let keys = list.known { return keys.isEmpty }
     return prefix(1).count == 0
@@ -140,6 +141,7 @@ extension Results: RandomAccessCollection {
     return true
   }
 
+  /// Walks the objects in the result's order.
   public func makeIterator() -> Iterator {
     Iterator(walk(), table: plan.table, owner: owner)
   }

@@ -17,8 +17,10 @@ public struct StoredBytes: RandomAccessCollection, @unchecked Sendable {
 
   @inlinable public var startIndex: Int { 0 }
   @inlinable public var endIndex: Int { base.count }
+  /// The byte at a position, counted from 0.
   @inlinable public subscript(position: Int) -> UInt8 { base[position] }
 
+  /// Lends the bytes where they lie, for algorithms over contiguous memory.
   @inlinable public func withContiguousStorageIfAvailable<R>(
     _ body: (UnsafeBufferPointer<UInt8>) throws -> R
   ) rethrows -> R? {

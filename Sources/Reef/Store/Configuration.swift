@@ -18,6 +18,7 @@ extension Store {
       case memory(String)
     }
 
+    /// The file, or the name in shared memory.
     public var location: Location
     /// The types that this program uses. Those that the store does not know yet are added to it; a store may hold others.
     public var models: [any Model.Type]
@@ -37,6 +38,7 @@ extension Store {
     /// Address space to reserve, in bytes, which bounds how large the store can become here; nil: 64 GiB.
     public var reservation: Int?
 
+    /// Everything but these as it is by default.
     public init(location: Location, models: [any Model.Type], durability: Durability? = nil) {
       self.location = location
       self.models = models

@@ -17,6 +17,7 @@ import Synchronization
 public final class Store: Sendable {
   let engine: Engine
   let types: StoredTypes
+  /// What the store was opened with.
   public let configuration: Configuration
   /// Where the blocks of async writes wait and run, off the threads that tasks share: one at a time, as there is one writer.
   let writerQueue = DispatchQueue(label: "reef.write")
