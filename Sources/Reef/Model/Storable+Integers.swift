@@ -13,7 +13,7 @@ extension StorableInteger {
     return value.number < 0 ? .min : .max
   }
   @inlinable public var storedValue: Value { .int(Int64(self)) }
-  @inlinable public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.int) }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.int) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, int: Int64(self))
   }
@@ -33,7 +33,7 @@ extension StorableWideUnsigned {
   }
   @inlinable public static var valueType: ValueType { .uint64 }
   @inlinable public var storedValue: Value { .uint(UInt64(self)) }
-  @inlinable public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.bits) }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.bits) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, uint: UInt64(self))
   }

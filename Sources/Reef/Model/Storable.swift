@@ -43,7 +43,7 @@ extension Optional: Storable where Wrapped: StorableScalar {
   @inlinable public static var valueType: ValueType { Wrapped.valueType }
   @inlinable public static var isOptional: Bool { true }
   @inlinable public var storedValue: Value { self?.storedValue ?? .null }
-  @inlinable public init(_ cell: Cell) { self = cell.isNull ? nil : Wrapped(cell) }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.isNull ? nil : Wrapped(cell) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     if let self { self.encode(into: &encoder, column: column) } else { encoder.setNull(column: column) }
   }
@@ -58,7 +58,7 @@ extension Bool: StorableScalar {
     self = value
   }
   @inlinable public var storedValue: Value { .bool(self) }
-  @inlinable public init(_ cell: Cell) { self = cell.bool }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.bool }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) { encoder.set(column: column, bool: self) }
 }
 
@@ -71,7 +71,7 @@ extension Float: OrderedStorable, Summable {
     self = value
   }
   @inlinable public var storedValue: Value { .float(self) }
-  @inlinable public init(_ cell: Cell) { self = cell.float }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.float }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, float: self)
   }
@@ -86,7 +86,7 @@ extension Double: OrderedStorable, Summable {
     self = value
   }
   @inlinable public var storedValue: Value { .double(self) }
-  @inlinable public init(_ cell: Cell) { self = cell.double }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.double }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, double: self)
   }
@@ -99,7 +99,7 @@ extension String: StorableScalar, OrderedStorable {
     self = value
   }
   @inlinable public var storedValue: Value { .string(self) }
-  @inlinable public init(_ cell: Cell) { self = cell.string }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.string }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, string: self)
   }
@@ -112,7 +112,7 @@ extension Data: StorableScalar, OrderedStorable {
     self = Data(value)
   }
   @inlinable public var storedValue: Value { .data([UInt8](self)) }
-  @inlinable public init(_ cell: Cell) {
+  @inlinable @inline(__always) public init(_ cell: Cell) {
     let bytes = cell.bytes
     self = bytes.isEmpty ? Data() : Data(bytes)
   }
@@ -128,7 +128,7 @@ extension Date: StorableScalar, OrderedStorable {
     self = Date(timeIntervalSinceReferenceDate: value)
   }
   @inlinable public var storedValue: Value { .date(timeIntervalSinceReferenceDate) }
-  @inlinable public init(_ cell: Cell) { self.init(timeIntervalSinceReferenceDate: cell.double) }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self.init(timeIntervalSinceReferenceDate: cell.double) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, double: timeIntervalSinceReferenceDate)
   }
@@ -141,7 +141,7 @@ extension UUID: StorableScalar, OrderedStorable {
     self = UUID(value)
   }
   @inlinable public var storedValue: Value { .uuid(UUIDBytes(self)) }
-  @inlinable public init(_ cell: Cell) { self = UUID(cell.uuid) }
+  @inlinable @inline(__always) public init(_ cell: Cell) { self = UUID(cell.uuid) }
   @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
     let bytes = UUIDBytes(self)
     encoder.set(column: column, uuidHigh: bytes.high, low: bytes.low)
