@@ -33,7 +33,7 @@ protocol NoticeSender: AnyObject {
 }
 protocol NoticeReceiver: AnyObject {
   /// Blocks for the next notices and calls back with each one's sequence number and delay in ns, until told to stop.
-  func receive(_ each: (_ sequence: Int, _ delay: UInt64) -> Bool)
+  func receive(_ each: @escaping (_ sequence: Int, _ delay: UInt64) -> Bool)
   func close()
 }
 
@@ -47,7 +47,7 @@ final class FloorBell: NoticeSender, NoticeReceiver {
     bell = bench_bell_open(path)
   }
   func send(sequence: Int) { bench_bell_ring(bell, plan.bell, plan.payload) }
-  func receive(_ each: (Int, UInt64) -> Bool) {
+  func receive(_ each: @escaping (Int, UInt64) -> Bool) {
     while true {
       let delay = bench_bell_wait(bell, plan.bell, &seen, plan.payload)
       if !each(Int(seen), delay) { return }

@@ -52,7 +52,7 @@ enum ReefNotice {
       return each(sequence, bench_now() - UInt64(beat.sentAt))
     }
 
-    func receive(_ each: (Int, UInt64) -> Bool) {
+    func receive(_ each: @escaping (Int, UInt64) -> Bool) {
       if plan.way == "await" { return receiveByStream(each) }
       orFail {
         let descriptor = plan.way == "fifo" ? try store.noticeDescriptor : -1
@@ -68,21 +68,19 @@ enum ReefNotice {
     }
 
     /// The measurement is synchronous: the stream is followed in a task while it waits.
-    private func receiveByStream(_ each: (Int, UInt64) -> Bool) {
+    private func receiveByStream(_ each: @escaping (Int, UInt64) -> Bool) {
       let done = DispatchSemaphore(value: 0)
-      withoutActuallyEscaping(each) { each in
-        nonisolated(unsafe) let each = each
-        nonisolated(unsafe) let receiver = self
-        Task.detached {
-          do {
-            for try await changes in receiver.store.objects(Beat.self).changes {
-              if !receiver.look(changes.snapshot, each) { break }
-            }
-          } catch { fail("reef: \(error)") }
-          done.signal()
-        }
-        done.wait()
+      nonisolated(unsafe) let each = each
+      nonisolated(unsafe) let receiver = self
+      Task.detached {
+        do {
+          for try await changes in receiver.store.objects(Beat.self).changes {
+            if !receiver.look(changes.snapshot, each) { break }
+          }
+        } catch { fail("reef: \(error)") }
+        done.signal()
       }
+      done.wait()
     }
 
     func close() {}
