@@ -19,10 +19,12 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let path = folder + "/jobs.reef"
     var seen = 0
+    // README: also @main enum Jobs {
+    // README: also static func main() async throws {
     // README: begin, "jobs.reef" is path
     let store = try Store(at: path, models: Job.self)
     try await store.write { transaction in
-      try transaction.insert(Job(id: 1, state: "waiting"))
+      try transaction.upsert(Job(id: 1, state: "waiting"))
       try transaction.update(Job.self, key: 1) { $0.attempts += 1 }
     }
 
@@ -38,7 +40,11 @@ import Testing
       // README: begin
     }
     // README: end
-    #expect(seen == 1 && snapshot[Job.self, key: 1]?.attempts == 1)
+    // README: also }
+    // README: also }
+    let job = try #require(snapshot[Job.self, key: 1])
+    #expect(seen == 1 && job.attempts == 1)
+    #expect("\(job)".hasSuffix("Job(id: 1, state: \"waiting\", attempts: 1)"))
   }
 
   @Test func exampleIsTheReadmes() throws {
@@ -55,6 +61,8 @@ import Testing
         inside = true
       } else if text == "// README: end" {
         inside = false
+      } else if text.hasPrefix("// README: also ") {
+        lines.append(String(text.dropFirst("// README: also ".count)))
       } else if inside {
         lines.append(text.replacingOccurrences(of: "at: path", with: "at: \"jobs.reef\""))
       }

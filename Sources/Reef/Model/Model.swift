@@ -66,7 +66,7 @@ public protocol Model: Sendable {
 /// A view is a small value without storage of its own. It keeps its snapshot alive, and stays valid and unchanged as long
 /// as it exists, in any thread. Keep a copy (``value``) rather than a view where something is kept for long: a snapshot
 /// holds the space of everything it can see.
-public protocol ObjectView: Sendable, Identifiable {
+public protocol ObjectView: Sendable, Identifiable, CustomDebugStringConvertible {
   associatedtype Object: Model where Object.View == Self
   var _row: Row { get }
   init(_row: Row)
@@ -75,6 +75,9 @@ public protocol ObjectView: Sendable, Identifiable {
 extension ObjectView {
   /// A plain copy of the whole object, independent of the store.
   @inlinable public var value: Object { Object(row: _row) }
+
+  /// The values of all properties, for `print`.
+  public var debugDescription: String { String(reflecting: value) }
 
   /// The primary key, or the object's number where the type has no key.
   @inlinable public var id: Object.PrimaryKey { Object.PrimaryKey(_row: _row, column: Object.schema.key ?? 0) }

@@ -21,7 +21,8 @@ extension StoreError: CustomStringConvertible {
         + holders.map(\.description).joined(separator: ", ") + "."
     case .peersFull(let limit):
       "\(limit) processes have the store open, which is the most it admits. Close it in one of them."
-    case .notFound(let path): "There is no store at \(path). Check the path, or let the store be created."
+    case .notFound(let path):
+      "There is no store at \(path). Check the path, whose folder must be there, or let the store be created."
     case .notAStore(let path, let reason):
       "\(path) is not a Reef store: \(reason). Check the path; the file was not touched."
     case .formatVersion(let path, let found, let supported):
@@ -40,7 +41,7 @@ extension StoreError: CustomStringConvertible {
     case .policyUnsupported(let path, let reason):
       "The memory policy cannot be applied to \(path): \(reason). Keep the store in memory (/dev/shm), or choose none."
     case .schemaMismatch(let reason):
-      "The declared types do not fit the stored ones: \(reason). Adapt the declaration, or migrate the store."
+      "The declared types do not fit the stored ones: \(reason) Adapt the declaration, or copy the objects to a new store."
     case .damaged(let path, let what):
       "\(path) is damaged: \(what). Restore it from a copy; what can still be read can be dumped."
     case .poisoned(let path):
