@@ -16,7 +16,7 @@ import Testing
     }
     let result = try await Programs.run(
       "\(top)/tools/numa-vm",
-      ["--nodes", "\(nodes)", "--timeout", "80", "--", try Programs.built("reef-numa-probe")])
+      ["--nodes", "\(nodes)", "--timeout", "300", "--", try Programs.built("reef-numa-probe")])
     if result.status == 125, result.output.contains("downloaded") || result.output.contains("cannot write to") {
       try Test.cancel("no kernel for the virtual machine: \(result.output.suffix(300))")
     }

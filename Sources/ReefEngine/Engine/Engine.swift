@@ -124,6 +124,8 @@ package final class Engine: @unchecked Sendable {
 
   @inline(__always)
   func afterCommit(_ durability: Durability) {
+    // Raised where the lock file could not grow: what leaked is looked for beside normal work.
+    if session.lock.word(LockLayout.Control.needsMark) != 0 { maintenance.owe() }
     if session.data.isTmpfs { return }
     if case .relaxed(let bound) = durability { maintenance.bound(bound) }
   }

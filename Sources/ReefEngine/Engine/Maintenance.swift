@@ -28,9 +28,14 @@ final class Maintenance: @unchecked Sendable {
 
   /// Called once the store is open: a mark pass that is owed begins.
   func start() {
-    if session.options.readOnly || session.lock.word(LockLayout.Control.needsMark) == 0 { return }
-    run()
+    let lock = session.lock
+    if session.options.readOnly { return }
+    // `marking` without a living marker: a pass that was cut off is begun again.
+    if lock.word(LockLayout.Control.needsMark) | lock.word(LockLayout.Control.marking) != 0 { run() }
   }
+
+  /// A leak was declared while the store is open.
+  func owe() { run() }
 
   /// A relaxed commit was made: it will be on disk within `duration`.
   @inline(__always)
