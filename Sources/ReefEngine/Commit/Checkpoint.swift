@@ -44,6 +44,9 @@ package final class Checkpoint: Sendable {
 
   /// One checkpoint of the newest version. The caller holds the checkpoint word.
   private func lead(tookOver: Bool) throws(StoreError) {
+    // Asked under the checkpoint word: another thread's sync may have failed while this one waited for it, and a second
+    // sync through the same descriptor would succeed without writing what the first one lost.
+    if lock.loadAcquire(Control.poisoned) != 0 { throw .poisoned(path: session.path) }
     if lock.word(Control.syncing) != 0 {
       // Whoever synced died in it. If that sync failed, this process learns of it only through a descriptor that is
       // older; otherwise nothing proves what is on disk.

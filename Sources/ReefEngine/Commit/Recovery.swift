@@ -122,7 +122,7 @@ enum Recovery {
     var slot = picked
     slot.session = freshSession()
     slot.boot = building.boot
-    slot.epoch = isClean ? picked.epoch : picked.epoch + 1
+    slot.epoch = isClean ? picked.epoch : min(picked.epoch, 1 << 16) + 1
     guard slot.epoch < 1 << 16 else {
       throw .damaged(path: data.path, what: "its sessions ended in disorder more often than can be counted: copy it")
     }
@@ -179,7 +179,7 @@ enum Recovery {
   /// Later than any generation that repairs of earlier sessions may have left in descriptors.
   private static func firstGeneration(after last: UInt64) -> UInt64 {
     let clock = (Clock.realtime / 250_000_000) & 0x7fff_ffff
-    return max(1, max(last + 1, clock) & 0x7fff_ffff)
+    return max(1, max(last &+ 1, clock) & 0x7fff_ffff)
   }
 
   private static func sync(_ data: MappedFile) throws(StoreError) {

@@ -72,9 +72,11 @@ package final class Writer: @unchecked Sendable {
   func begin(_ deadline: Deadline) throws(StoreError) {
     let tookOver = try session.acquireWriter(deadline: deadline)
     do throws(StoreError) {
+      // Noted where it outlives an error before the repair.
+      if tookOver { lock.set(LockLayout.Control.reclaiming, 1) }
       if lock.word(LockLayout.Control.poisoned) != 0 { throw .poisoned(path: session.path) }
       try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
-      if tookOver || lock.word(LockLayout.Control.jver) | lock.word(LockLayout.Control.reclaiming) != 0 { try repair() }
+      if lock.word(LockLayout.Control.jver) | lock.word(LockLayout.Control.reclaiming) != 0 { try repair() }
       if lock.word(LockLayout.Control.freshCount) >= Writer.reclaimThreshold { reclaim() }
       try start()
     } catch {

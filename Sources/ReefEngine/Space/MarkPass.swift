@@ -33,6 +33,10 @@ struct MarkPass: ~Copyable {
     }
     try writer.begin(.after(.seconds(5)))
     let pinned = session.pinNewest(slot)
+    if mayBeSeen(besides: pinned.version) {
+      writer.finishUnchanged()
+      return false
+    }
     let extents = Int(pinned.extents)
     marks = Array(repeating: nil, count: extents)
     lock.set(LockLayout.Control.marking, 1)
@@ -65,6 +69,18 @@ struct MarkPass: ~Copyable {
     lock.set(LockLayout.Control.marking, 0)
     writer.finishUnchanged()
     return true
+  }
+
+  /// Whether somebody holds another version while blocks are in no tree of this one and wait nowhere, since the lock file
+  /// could not grow: they may be seen there, and are found once nobody does, at the latest in the next session.
+  private func mayBeSeen(besides version: UInt64) -> Bool {
+    guard session.lock.word(LockLayout.Statistics.leaked) != 0 else { return false }
+    var reclaimer = Reclaimer()
+    writer.state.pointee.space.scan(&reclaimer)
+    for index in 0..<LockLayout.Bin.count where reclaimer.pins[index] != 0 && reclaimer.pins[index] < version {
+      return true
+    }
+    return false
   }
 
   private mutating func set(_ ref: UInt32) -> Bool {
@@ -117,7 +133,11 @@ struct MarkPass: ~Copyable {
         throw .damaged(path: session.path, what: "a ref leads out of the file")
       }
       if !set(ref) { continue }
-      let isSound = NodeChildren.forEach(base + Int(offset)) { place in
+      let node = base + Int(offset)
+      guard offset + UInt64(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self)) <= limit else {
+        throw .damaged(path: session.path, what: "a node leads out of the file")
+      }
+      let isSound = NodeChildren.forEach(node) { place in
         stack.append(UInt32(truncatingIfNeeded: place.loadUnaligned(as: UInt64.self)))
       }
       guard isSound else { throw .damaged(path: session.path, what: "a node of the newest version is not sound") }
@@ -145,6 +165,10 @@ struct MarkPass: ~Copyable {
       let length = max(1, Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self)))
       let offset = extent << DataLayout.extentShift
       if !isMarked(UInt32(offset >> DataLayout.grainShift)), isOld(offset, version) {
+        // The head first: cut off, the tails belong to nobody, and the next pass finds them. The other way round a head
+        // would be left that claims extents which others may have taken by then.
+        descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
+        Space.barrier()
         state.pointee.space.freeRun(extent, descriptor)
       }
       return extent + length

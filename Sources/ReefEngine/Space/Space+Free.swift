@@ -107,6 +107,11 @@ extension Space {
     var first = try findRun(count)
     if first == nil { first = try extend(by: count) }
     guard let first else { throw .outOfSpace(path: file.path, needed: length) }
+    // What an emptied slab or an older run left in the first descriptor must not mislead a repair.
+    let head = descriptor(first)
+    head.storeBytes(of: ExtentState.free, as: UInt8.self)
+    head.storeBytes(of: 0, toByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self)
+    Space.barrier()
     touch(first)
     for extent in first..<(first + count) {
       let descriptor = descriptor(extent)
@@ -118,7 +123,7 @@ extension Space {
     let header = UInt64(kind) | UInt64(form) << 8 | UInt64(UInt32(length)) << 32
     node.storeBytes(of: header, as: UInt64.self)
     Space.barrier()
-    descriptor(first).storeBytes(of: ExtentState.runHead, as: UInt8.self)
+    head.storeBytes(of: ExtentState.runHead, as: UInt8.self)
     return node
   }
 

@@ -58,8 +58,10 @@ extension Space {
   /// The block stays set for good: the mark pass will find it. Never a failed commit.
   @inline(never)
   private func leak() {
-    setControl(LockLayout.Control.needsMark, 1)
+    // Counted first: the mark pass looks whether anybody may still see a leaked block.
     setControl(LockLayout.Statistics.leaked, control(LockLayout.Statistics.leaked) &+ 1)
+    Space.barrier()
+    setControl(LockLayout.Control.needsMark, 1)
   }
 
   @inline(__always)

@@ -41,7 +41,12 @@ extension Writer {
         continue
       }
       if !live.insert(ref).inserted { continue }
-      let isSound = NodeChildren.forEach(UnsafeRawPointer(data.base) + Int(offset)) { place in
+      let node = UnsafeRawPointer(data.base) + Int(offset)
+      guard offset + UInt64(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self)) <= limit else {
+        report.damaged += 1
+        continue
+      }
+      let isSound = NodeChildren.forEach(node) { place in
         stack.append(UInt32(truncatingIfNeeded: place.loadUnaligned(as: UInt64.self)))
       }
       if !isSound { report.damaged += 1 }

@@ -35,9 +35,11 @@ extension TableWriter {
           let shift = Self.shift(height: 1)
           let slot = Self.base(node) &+ Int64(path[level].index) &<< Self.shift(node)
           let start = slot &+ Int64(bitPattern: (UInt64(bitPattern: key &- slot) &>> UInt64(shift)) &<< UInt64(shift))
-          return startLeaf(low: start, high: start &+ (1 << Int64(shift) &- 1))
+          let (end, overflow) = start.addingReportingOverflow(1 << Int64(shift) &- 1)
+          return startLeaf(low: start, high: min(high, overflow ? .max : end))
         }
-        if path[level].index == DataLayout.Inner.fanOut { return startLeaf(low: key, high: .max) }
+        // Up to where the next node begins, not farther: what comes after lies there already.
+        if path[level].index == DataLayout.Inner.fanOut { return startLeaf(low: key, high: high) }
         try ownPath(&space, levels: level + 1)
         try makeKeyed(&space, level: level)
       }
