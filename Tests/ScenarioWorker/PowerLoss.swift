@@ -85,6 +85,7 @@ final class PowerLoss {
     engine.close()
     disk.settle()
     disk.detach()
+    if disk.syncs < 2 { failures.append("\(name): the disk saw no syncs of \(path)") }
     crash(disk, "\(name) closed", acknowledged: model, possible: model)
   }
 

@@ -17,6 +17,8 @@ final class SimulatedDisk: @unchecked Sendable {
   private(set) var durable: Image = []
   /// Contents since, oldest first; the last is the present one.
   private(set) var since: [Image] = []
+  /// Syncs of the file that it heard of: none would mean that it watches another.
+  private(set) var syncs = 0
   /// A sync is under way: it completes with the next event.
   private var syncing: Image?
   /// Called at every event, before anything more happens.
@@ -53,7 +55,10 @@ final class SimulatedDisk: @unchecked Sendable {
     let now = read()
     if since.last != now { since.append(now) }
     onEvent(name)
-    if isSync { syncing = now }
+    if isSync {
+      syncing = now
+      syncs += 1
+    }
   }
 
   /// The last sync of a call that returned has completed, too.

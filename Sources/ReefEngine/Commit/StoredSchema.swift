@@ -25,13 +25,15 @@ package struct StoredSchema: Sendable {
   package init(reading view: ReadView, fingerprint: UInt64, path: String) throws(StoreError) {
     let root = try view.rootNode()
     let entry = root.pointer.load(fromByteOffset: DataLayout.Root.schema, as: UInt64.self)
+    let tables = try view.tableCount
     if entry & 0xffff_ffff == 0 {
+      guard tables == 0 else { throw .damaged(path: path, what: "the root node lists tables without a schema") }
       self = .empty
       return
     }
     let bytes = try view.blob(entry)
     guard let schema = try? JSONDecoder().decode(Schema.self, from: Data(bytes)),
-      StoredSchema.isSound(schema), try view.tableCount >= schema.types.count
+      StoredSchema.isSound(schema), tables == schema.types.count
     else { throw .damaged(path: path, what: "the stored schema cannot be read") }
     self.init(schema, fingerprint: fingerprint)
   }

@@ -58,6 +58,9 @@ extension Writer {
     let old = state.pointee.root
     let before = Int(old.load(fromByteOffset: DataLayout.Root.tableCount, as: UInt32.self))
     let length = DataLayout.Root.tables + merged.types.count * DataLayout.entrySize
+    let oldLength = Int(old.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self))
+    guard before == schema.schema.types.count, DataLayout.Root.tables + before * DataLayout.entrySize <= oldLength
+    else { throw state.pointee.space.damaged("the root node lists other tables than the schema") }
     let root = try state.pointee.space.allocate(kind: NodeKind.root, form: 0, shape: 0, length: length)
     (root + DataLayout.Node.size).copyMemory(
       from: old + DataLayout.Node.size,

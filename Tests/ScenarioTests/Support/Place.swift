@@ -16,7 +16,8 @@ final class Place: @unchecked Sendable {
       folder = "/dev/shm/" + name
       store = folder + "/jobs.reef"
     case .disk:
-      folder = NSTemporaryDirectory() + "/" + name
+      // As the store will call itself: without a doubled slash.
+      folder = URL(fileURLWithPath: NSTemporaryDirectory()).resolvingSymlinksInPath().path + "/" + name
       store = folder + "/jobs.reef"
     case .folder(let path):
       folder = path
