@@ -13,6 +13,8 @@ enum Closing {
     typealias Control = LockLayout.Control
     let lock = building.lock
     let data = building.data
+    // The data file may have been moved away meanwhile, and the lock file be another session's.
+    guard building.lockFile.dataIdentity == data.identity else { return }
     // A dead writer's remains, a failed sync or an owed mark pass are the next session's business.
     guard lock.word(Control.writerWord) == 0, lock.word(Control.jver) == 0, lock.word(Control.reclaiming) == 0,
       lock.word(Control.poisoned) == 0, lock.word(Control.syncing) == 0, lock.word(Control.tip) != 0

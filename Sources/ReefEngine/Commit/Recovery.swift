@@ -20,11 +20,8 @@ enum Recovery {
   /// The header is written first, saying that the store is not finished yet, and last, without that.
   private static func isUnfinished(_ data: MappedFile) throws(StoreError) -> Bool {
     let size = try storing(data.path) { () throws(SystemError) in try data.size() }
-    let magic = data.base.load(fromByteOffset: DataLayout.Header.magic, as: UInt64.self)
-    if size <= DataLayout.pageSize, magic == 0 { return true }
-    return magic == DataLayout.magic
-      && data.base.load(fromByteOffset: DataLayout.Header.flags, as: UInt32.self) & DataLayout.HeaderFlag.unfinished
-        != 0
+    if size <= DataLayout.pageSize, data.base.load(as: UInt64.self) == 0 { return true }
+    return size >= DataLayout.Header.size && StoreHeader.isUnfinished(data.base)
   }
 
   private static func create(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {
@@ -115,7 +112,8 @@ enum Recovery {
     FaultPoint.step("recover.picked")
 
     // Everything is read: from here on, stores.
-    if configuration.numa != .none, configuration.numa != header.numa {
+    let changesPolicy = configuration.numa != .none && configuration.numa != header.numa
+    if changesPolicy {
       header.numa = configuration.numa
     }
     try building.apply(header.numa)
@@ -138,7 +136,7 @@ enum Recovery {
       return
     }
     try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
-    header.write(to: data.base)
+    if changesPolicy { header.write(to: data.base) }
     try writeDurable(data, slot, keeping: newest.version)
     FaultPoint.step("recover.synced")
     reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)

@@ -51,6 +51,21 @@ package struct StoreHeader: Sendable {
     if let failure { try storing(data.path, needed: DataLayout.pageSize) { () throws(SystemError) in throw failure } }
   }
 
+  /// Whether a page says that its store is not finished. Killed between the flag and the checksum of the last step of
+  /// creation, the flag is gone but the checksum still counts it: nothing was acknowledged by then.
+  static func isUnfinished(_ base: UnsafeRawPointer) -> Bool {
+    typealias Field = DataLayout.Header
+    guard base.load(fromByteOffset: Field.magic, as: UInt64.self) == DataLayout.magic else { return false }
+    let flags = base.load(fromByteOffset: Field.flags, as: UInt32.self)
+    if flags & DataLayout.HeaderFlag.unfinished != 0 { return true }
+    if base.load(fromByteOffset: Field.checksum, as: UInt64.self) == checksum(base) { return false }
+    let copy = UnsafeMutableRawPointer.allocate(byteCount: Field.size, alignment: 8)
+    defer { copy.deallocate() }
+    copy.copyMemory(from: base, byteCount: Field.size)
+    copy.storeBytes(of: flags | DataLayout.HeaderFlag.unfinished, toByteOffset: Field.flags, as: UInt32.self)
+    return copy.load(fromByteOffset: Field.checksum, as: UInt64.self) == checksum(copy)
+  }
+
   private static func checksum(_ base: UnsafeRawPointer) -> UInt64 {
     XXH3_64bits(base + DataLayout.Header.formatVersion, DataLayout.Header.checksum - DataLayout.Header.formatVersion)
   }

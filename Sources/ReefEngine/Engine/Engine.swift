@@ -48,6 +48,9 @@ package final class Engine: @unchecked Sendable {
       throw error
     }
     // From here on the engine leaves the session when it goes.
+    // A full commit whose process died before anybody could see it: any process leads.
+    let tip = session.lock.loadAcquire(LockLayout.Control.tip)
+    if !session.options.readOnly, tip > session.newestVersion { try engine.checkpoint.confirm(tip) }
     try engine.declare(schema)
     engine.maintenance.start()
     return engine

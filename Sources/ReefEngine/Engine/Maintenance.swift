@@ -102,7 +102,9 @@ final class Maintenance: @unchecked Sendable {
     let lock = session.lock
     let oldest = lock.word(LockLayout.Control.oldestUnsynced)
     let bound = shortest.load(ordering: .relaxed)
-    guard oldest != 0, bound != .max, Clock.monotonic &- oldest >= bound / 2 else { return }
+    // An attempt that nobody goes on with: its leader died after taking the time of the oldest commit away.
+    let isAbandoned = oldest == 0 && lock.word(LockLayout.Control.attempt) != 0
+    guard bound != .max, isAbandoned || oldest != 0 && Clock.monotonic &- oldest >= bound / 2 else { return }
     try checkpoint.confirm(lock.loadAcquire(LockLayout.Control.tip))
   }
 
