@@ -149,6 +149,10 @@ extension WriteTransaction {
     try check()
     switch value {
     case .null:
+      let type = try writer.table(index).schema
+      if type.properties.indices.contains(column), !type.properties[column].isOptional {
+        throw .invalidArgument("\(type.name).\(type.properties[column].name) is not optional.")
+      }
       return try change(index, key, column) {
         $0.encodeNil()
       } apply: { table, space throws(StoreError) in

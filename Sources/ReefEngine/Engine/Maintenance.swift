@@ -108,11 +108,15 @@ final class Maintenance: @unchecked Sendable {
     try checkpoint.confirm(lock.loadAcquire(LockLayout.Control.tip))
   }
 
+  private let nextSweep = Atomic<UInt64>(0)
+
   private func sweepIfOwed() throws(StoreError) {
     let lock = session.lock
     guard lock.word(LockLayout.Control.needsMark) != 0 || lock.word(LockLayout.Control.marking) != 0,
-      !session.options.readOnly
+      !session.options.readOnly, Clock.monotonic >= nextSweep.load(ordering: .relaxed)
     else { return }
+    // A pass that old pins put off, or that meets damage, is not tried again at once.
+    nextSweep.store(Clock.monotonic &+ 1_000_000_000, ordering: .relaxed)
     let word = OwnedWord(
       lock: lock, offset: LockLayout.Control.markWord, peers: session.peerTable, me: session.identity)
     guard word.tryAcquire() != nil else { return }
