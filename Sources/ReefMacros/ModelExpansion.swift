@@ -49,7 +49,8 @@ struct ModelExpansion {
 
   private var schema: String {
     let list = properties.map { property in
-      var text = "    Reef.PropertySchema(\"\(property.plainName)\", .\(property.valueType)"
+      let stored = property.storedName ?? "\"\(property.plainName)\""
+      var text = "    Reef.PropertySchema(\(stored), .\(property.valueType)"
       if property.isOptional { text += ", isOptional: true" }
       if property.isIndexed { text += ", isIndexed: true" }
       return text + "),"

@@ -5,8 +5,10 @@ import SwiftSyntax
 struct StoredProperty {
   /// As written, with backticks where it has them.
   var name: String
-  /// The name in the schema.
+  /// The name in the schema, where `@Stored(as:)` gives no other.
   var plainName: String
+  /// The name that `@Stored(as:)` gives, as the expression that stands there.
+  var storedName: String?
   /// `Int`, `Date`…, without the question mark.
   var base: String
   var isOptional: Bool
@@ -121,9 +123,11 @@ struct StoredProperties {
       diagnostics.append(
         ModelDiagnostic.keyType(property: plain, type: base).at(type.map(Syntax.init) ?? Syntax(binding)))
     }
-    return StoredProperty(
+    var stored = StoredProperty(
       name: name, plainName: plain, base: base, isOptional: isOptional, valueType: valueType, isKey: isKey,
       isIndexed: markers.contains("Indexed"), isConstant: variable.isConstant, access: variable.access)
+    stored.storedName = variable.storedName
+    return stored
   }
 
   private mutating func checkKeys(in declaration: some DeclGroupSyntax) {
@@ -160,7 +164,19 @@ extension VariableDeclSyntax {
 
   var isConstant: Bool { bindingSpecifier.tokenKind == .keyword(.let) }
 
-  /// The names of the markers on it: `Key`, `Indexed`, `Ignored`.
+  /// What stands in `@Stored(as: …)`.
+  var storedName: String? {
+    for element in attributes {
+      guard let attribute = element.as(AttributeSyntax.self),
+        attribute.attributeName.trimmedDescription.split(separator: ".").last == "Stored",
+        let arguments = attribute.arguments?.as(LabeledExprListSyntax.self), let first = arguments.first
+      else { continue }
+      return first.expression.trimmedDescription
+    }
+    return nil
+  }
+
+  /// The names of the markers on it: `Key`, `Indexed`, `Ignored`, `Stored`.
   var markers: Set<String> {
     Set(
       attributes.compactMap { element in

@@ -1,7 +1,7 @@
 /// Makes a struct a stored type: writes its ``Model`` conformance.
 ///
 /// Every stored property is kept, in the order of its declaration, except those marked ``Ignored()``. Computed and static
-/// properties are left alone. Types that can be stored are Bool, Int, Int8…Int64, UInt, UInt8…UInt64, Float, Double,
+/// properties are left alone; ``Stored(as:)`` gives a property another name in the store. Types that can be stored are Bool, Int, Int8…Int64, UInt, UInt8…UInt64, Float, Double,
 /// String, Data, Date and UUID, each also optional.
 ///
 /// ```swift
@@ -36,3 +36,12 @@ public macro Indexed() = #externalMacro(module: "ReefMacros", type: "MarkerMacro
 /// Marks a property of a ``Model()`` that is not stored. It needs a default, which every object that is read starts with.
 @attached(peer)
 public macro Ignored() = #externalMacro(module: "ReefMacros", type: "MarkerMacro")
+
+/// Gives a property of a ``Model()`` another name in the store than in the program: renaming it in the program, or naming
+/// it like another program does, leaves the store as it is.
+///
+/// ```swift
+/// @Stored(as: "max_speed") var maxSpeed: Double = 0
+/// ```
+@attached(peer)
+public macro Stored(as name: String) = #externalMacro(module: "ReefMacros", type: "MarkerMacro")
