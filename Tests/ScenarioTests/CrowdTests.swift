@@ -43,7 +43,7 @@ import Testing
     var writers = try (0..<8).map { _ in try place.worker("add", "100000") }
     var random = Mix(state: 3)
     var killed = 0
-    while try engine.counters()[0] ?? 0 < 10_001 {
+    while try engine.counters()[0] ?? 0 < 10_001 || killed < 8 {
       usleep(20_000)
       let index = Int(random.next() % 8)
       writers[index].die()
@@ -55,7 +55,6 @@ import Testing
       #expect(said?.hasPrefix("reached") == true, "\(said ?? "nothing")")
     }
     for writer in writers { writer.die() }
-    #expect(killed > 3)
     print("killed \(killed) writers, counter \(try engine.counters()[0] ?? 0)")
     try Invariants.check(engine, "after the crowd")
     engine.close()
