@@ -36,7 +36,9 @@ import Testing
     let writer = try place.worker("fill")
     #expect(writer.reply() == "ready")
     #expect(writer.ask("fill") == "outOfSpace")
-    #expect(writer.ask("one") == "outOfSpace" || true)
+    // One object alone may still find a place in what is there: either way an answer, never a signal.
+    let one = writer.ask("one") ?? "nothing"
+    #expect(["outOfSpace", "inserted"].contains(one), "\(one)")
     let count = writer.ask("count")
     // Readers go on, and new ones can come.
     #expect(reader.ask("look")?.hasPrefix("value") == true)

@@ -116,9 +116,7 @@ import Testing
   }
 
   @Test func atRandom() throws {
-    var random = SystemRandomNumberGenerator()
-    let seed = random.next() % 1_000_000
-    print("seed \(seed)")
+    let seed = Mix.seed("killed at random")
     var generator = Mix(state: seed)
     var arena = try Arena(.tmpfs, .memory)
     for round in 0..<Self.rounds {
@@ -145,6 +143,15 @@ import Testing
 
 struct Mix {
   var state: UInt64
+
+  /// A seed, said aloud; `REEF_SEED` replays one.
+  static func seed(_ what: String) -> UInt64 {
+    let given = ProcessInfo.processInfo.environment["REEF_SEED"].flatMap { UInt64($0) }
+    let seed = given ?? UInt64.random(in: 0..<1_000_000_000)
+    print("\(what): seed \(seed)")
+    return seed
+  }
+
   mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var value = state
