@@ -24,13 +24,13 @@ extension Case {
       }
     let store = loaded(group == "memory" ? memory : disk, durability: durability)
     if group == "relaxed" { store.startBackgroundSync() }
-    let samples = group == "full" ? 1_000 : 50_000
+    let samples = scaled(group == "full" ? 1_000 : 50_000)
     let each = UnsafeMutablePointer<UInt64>.allocate(capacity: samples)
     var next: UInt64 = 0
     return Prepared(
       measure: {
         // The rate without a clock between commits; the percentiles in a pass of their own.
-        let (count, spent) = Case.forAWhile(group == "full" ? 1 : 0.5, batch: group == "full" ? 10 : 500) {
+        let (count, spent) = Case.forAWhile((group == "full" ? 1 : 0.5) * pace, batch: group == "full" ? 10 : 500) {
           store.commits(n: n, from: next, count: $0, each: nil)
           next += UInt64($0)
         }
@@ -50,12 +50,12 @@ extension Case {
   }
 
   func durableFloor() -> Prepared {
-    let samples = 1_000
+    let samples = scaled(1_000)
     let each = UnsafeMutablePointer<UInt64>.allocate(capacity: samples)
     let file = path(disk)
     return Prepared(
       measure: {
-        let code = bench_floor_durable(file, Int64(samples), each)
+        let code = bench_floor_durable(file, program == "floor-dsync" ? 1 : 0, Int64(samples), each)
         if code != 0 { fail("floor: \(file): \(String(cString: strerror(-code)))") }
         let times = Percentiles((0..<samples).map { Double(each[$0]) / 1000 })
         let sum = times.sorted.reduce(0, +)
@@ -69,13 +69,13 @@ extension Case {
 
   func duet() -> Prepared {
     let store = loaded(memory)
-    let partner = Helper(["partner", "reads", program, path(memory), String(n)])
+    let partner = Helper(["partner", "reads", program, path(memory), String(n), String(pace)])
     partner.expect("ready")
     var next: UInt64 = 0
     return Prepared(
       measure: {
         partner.send("run")
-        let (count, spent) = Case.forAWhile(1, batch: 64) {
+        let (count, spent) = Case.forAWhile(pace, batch: 64) {
           store.commits(n: n, from: next, count: $0, each: nil)
           next += UInt64($0)
         }
@@ -93,21 +93,22 @@ extension Case {
 
   /// A fresh store for each run: what a pin costs is what the file grows by.
   func pins() -> Prepared {
-    Prepared(measure: {
+    let commits = scaled(100_000)
+    return Prepared(measure: {
       let store = loaded(memory)
       store.commits(n: n, from: 0, count: 1_000, each: nil)
       let before = store.fileSize
       let token = program == "reef-unpinned" ? nil : store.pin()
       let start = bench_now()
-      store.commits(n: n, from: 1_000, count: 100_000, each: nil)
+      store.commits(n: n, from: 1_000, count: commits, each: nil)
       let spent = Double(bench_now() - start)
       let during = store.fileSize
       if let token { store.unpin(token) }
-      store.commits(n: n, from: 101_000, count: 1_000, each: nil)
+      store.commits(n: n, from: UInt64(1_000 + commits), count: 1_000, each: nil)
       let after = store.fileSize
       store.close()
       return [
-        Measurement(variant: "rate", value: 1e5 / spent * 1e9, unit: "commits/s"),
+        Measurement(variant: "rate", value: Double(commits) / spent * 1e9, unit: "commits/s"),
         Measurement(
           variant: "growth", value: (Double(during) - Double(before)) / 1e6, unit: "MB",
           extra: [

@@ -9,6 +9,8 @@ struct Case {
   var n: Int
   var memory: String
   var disk: String
+  /// What durations and numbers of samples are multiplied by: 1, or less for a quick look.
+  var pace = 1.0
 }
 
 /// A prepared case: what to do for one measurement, and how to leave.
@@ -18,12 +20,12 @@ struct Prepared {
 }
 
 extension Case {
-  /// `reef-bench case WORKLOAD GROUP PROGRAM N MEMORY DISK`: prepares, says "ready", measures once for each "run".
+  /// `reef-bench case WORKLOAD GROUP PROGRAM N MEMORY DISK PACE`: prepares, says "ready", measures once for each "run".
   static func main(_ arguments: ArraySlice<String>) {
     let words = Array(arguments)
-    guard words.count == 6, let n = Int(words[3]) else { fail("wrong case arguments \(words)") }
+    guard words.count == 7, let n = Int(words[3]), let pace = Double(words[6]) else { fail("wrong case arguments \(words)") }
     let request = Case(
-      workload: words[0], group: words[1], program: words[2], n: n, memory: words[4], disk: words[5])
+      workload: words[0], group: words[1], program: words[2], n: n, memory: words[4], disk: words[5], pace: pace)
     let prepared = request.prepare()
     writeLine("ready")
     var orders = LineReader(0)
@@ -35,13 +37,17 @@ extension Case {
     prepared.finish()
   }
 
-  var arguments: [String] { ["case", workload, group, program, String(n), memory, disk] }
+  var arguments: [String] { ["case", workload, group, program, String(n), memory, disk, String(pace)] }
+
+  /// A number of samples, at least 100.
+  func scaled(_ count: Int) -> Int { max(100, Int(Double(count) * pace)) }
 
   func prepare() -> Prepared {
     switch workload {
     case "W1": insert()
     case "W2", "W3", "W4": program == "floor" ? flatReading() : reading()
-    case "W7": program == "floor" ? durableFloor() : smallCommits()
+    case "W5", "W6": program == "floor" ? flatQueries() : queries()
+    case "W7": program.hasPrefix("floor") ? durableFloor() : smallCommits()
     case "W8": snapshots()
     case "W9": notice()
     case "W10": duet()
@@ -57,11 +63,12 @@ extension Case {
   }
 
   /// A store of n items. Loading is off every clock but W1's.
-  func loaded(_ folder: String, durability: bench_durability = BENCH_MEMORY, key: bench_key = BENCH_KEY_DENSE)
-    -> any Contender
-  {
+  func loaded(
+    _ folder: String, durability: bench_durability = BENCH_MEMORY, key: bench_key = BENCH_KEY_DENSE,
+    indexed: Bool = false
+  ) -> any Contender {
     let store = openContender(
-      StoreRequest(program: program, path: path(folder), durability: durability, key: key, fresh: true))
+      StoreRequest(program: program, path: path(folder), durability: durability, key: key, indexed: indexed))
     var data = items(key)
     _ = store.insert(data, append: key == BENCH_KEY_DENSE)
     bench_free_items(&data)
@@ -99,6 +106,8 @@ extension Case {
 
   // MARK: W2, W3, W4
 
+  private var lookups: Int { scaled(1_000_000) }
+
   private func flatReading() -> Prepared {
     let data = items()
     return Prepared(measure: {
@@ -109,8 +118,8 @@ extension Case {
           let sum = bench_floor_scan(data)
           return [Measurement(variant: group, value: Double(bench_now() - start) / Double(n), unit: "ns", check: sum)]
         case "W3":
-          let sum = bench_floor_lookup(data, 1_000_000)
-          return [Measurement(variant: group, value: Double(bench_now() - start) / 1e6, unit: "ns", check: sum)]
+          let sum = bench_floor_lookup(data, Int64(lookups))
+          return [Measurement(variant: group, value: Double(bench_now() - start) / Double(lookups), unit: "ns", check: sum)]
         default:
           let found = bench_floor_filter(data)
           return [Measurement(variant: group, value: Double(bench_now() - start) / 1e6, unit: "ms", check: found)]
@@ -127,7 +136,7 @@ extension Case {
       default: BENCH_KEY_DENSE
       }
     let store = loaded(memory, key: key)
-    let partner = group == "two" ? Helper(["partner", "lookup", program, path(memory), String(n)]) : nil
+    let partner = group == "two" ? Helper(["partner", "lookup", program, path(memory), String(n), String(lookups)]) : nil
     partner?.expect("ready")
     return Prepared(
       measure: {
@@ -138,8 +147,8 @@ extension Case {
           let sum = store.scan()
           return [Measurement(variant: group, value: Double(bench_now() - start) / Double(n), unit: "ns", check: sum)]
         case "W3":
-          let sum = store.lookup(n: n, count: 1_000_000)
-          var each = Double(bench_now() - start) / 1e6
+          let sum = store.lookup(n: n, count: lookups)
+          var each = Double(bench_now() - start) / Double(lookups)
           if let other = partner.flatMap({ Double($0.receive()) }) { each = (each + other) / 2 }
           return [Measurement(variant: group, value: each, unit: "ns", check: sum)]
         default:
@@ -157,15 +166,16 @@ extension Case {
 
   private func snapshots() -> Prepared {
     let store = loaded(memory)
-    if group == "open-close" {
+    if group != "advance" {
+      let count = scaled(200_000)
       return Prepared(
         measure: {
-          let count = 200_000
-          return [Measurement(variant: group, value: store.openClose(count: count) / Double(count), unit: "ns")]
+          let spent = group == "open-close" ? store.openClose(count: count) : store.openCloseEscaping(count: count)
+          return [Measurement(variant: group, value: spent / Double(count), unit: "ns")]
         }, finish: { store.close() })
     }
     // Single short calls: the median of many, less the median of reading the clock.
-    let count = program == "sqlite" ? 10_000 : 50_000
+    let count = scaled(program == "sqlite" ? 10_000 : 50_000)
     let clockCost = bench_clock_cost()
     let each = UnsafeMutablePointer<UInt64>.allocate(capacity: count)
     return Prepared(

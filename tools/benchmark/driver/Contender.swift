@@ -11,11 +11,24 @@ protocol Contender: AnyObject {
   func lookup(n: Int, count: Int) -> UInt64
   /// count(qty in 250…499 and score > 500)
   func filter() -> UInt64
+  /// count(name == …) and count(name contains …), without an index
+  func equal(_ name: String) -> UInt64
+  func contains(_ part: String) -> UInt64
+  /// Finds `count` random names by the index on `name`; the sum of their `qty`.
+  func findNames(n: Int, count: Int) -> UInt64
+  /// All objects, or the first `limit`, by score; a digest of their ids: of all up to 100, else of the first, the middle
+  /// and the last.
+  func sorted(n: Int, limit: Int) -> UInt64
+  /// sum(qty) and average(score)
+  func sum() -> Int
+  func average() -> Double
   /// Transactions k = from ..< from + count: set `qty` of object splitmix64(k) % n to k % 1000; ns of each, if asked.
   func commits(n: Int, from: UInt64, count: Int, each: UnsafeMutablePointer<UInt64>?)
   func startBackgroundSync()
   /// Opens and closes a snapshot; ns in all.
   func openClose(count: Int) -> Double
+  /// The same with a snapshot that may be kept and handed on, where that is something else.
+  func openCloseEscaping(count: Int) -> Double
   /// Moves a snapshot to the newest version after one object changed, again and again (the change is off the clock); ns of
   /// each move, the clock's own cost included.
   func advance(n: Int, count: Int, each: UnsafeMutablePointer<UInt64>)
@@ -36,17 +49,28 @@ struct StoreRequest {
   var path: String
   var durability: bench_durability = BENCH_MEMORY
   var key: bench_key = BENCH_KEY_DENSE
+  /// With a secondary index on `name`.
+  var indexed = false
   var fresh = true
+}
+
+/// One number for ids in order, so that programs can be compared.
+func digest(_ ids: some Sequence<Int>) -> UInt64 {
+  ids.reduce(0) { bench_mix($0 &+ UInt64(bitPattern: Int64($1))) >> 12 }
 }
 
 func openContender(_ request: StoreRequest) -> any Contender {
   switch request.program {
-  case "lmdb": PeerContender(bench_lmdb, request, option: 0)
-  case "lmdb-writemap": PeerContender(bench_lmdb, request, option: 1)
-  case "sqlite": PeerContender(bench_sqlite, request, option: 0)
+  case "lmdb": PeerContender(bench_lmdb, request)
+  case "lmdb-writemap": PeerContender(bench_lmdb, request, writemap: true)
+  case "sqlite": PeerContender(bench_sqlite, request)
   case "reef", "reef-unpinned": ReefContender.open(request)
   default: fail("no program '\(request.program)'")
   }
+}
+
+func digest(_ ids: [Int64], of limit: Int, n: Int) -> UInt64 {
+  limit <= 100 ? digest(ids.prefix(min(limit, n)).map(Int.init)) : digest([0, n / 2, n - 1].map { Int(ids[$0]) })
 }
 
 /// LMDB and SQLite: thin calls into C.
@@ -55,10 +79,17 @@ final class PeerContender: Contender {
   let store: UnsafeMutableRawPointer?
   let path: String
 
-  init(_ peer: bench_peer, _ request: StoreRequest, option: Int32) {
+  private var ids: [Int64] = []
+
+  init(_ peer: bench_peer, _ request: StoreRequest, writemap: Bool = false) {
     self.peer = peer
     self.path = request.path
-    store = peer.open(request.path, request.durability, request.key, option, request.fresh ? 1 : 0)
+    store = request.path.withCString { path in
+      var wanted = bench_request(
+        path: path, durability: request.durability, key: request.key, writemap: writemap ? 1 : 0,
+        indexed: request.indexed ? 1 : 0, fresh: request.fresh ? 1 : 0)
+      return peer.open(&wanted)
+    }
   }
 
   func insert(_ items: bench_items, append: Bool) -> Double {
@@ -67,11 +98,22 @@ final class PeerContender: Contender {
   func scan() -> UInt64 { peer.scan(store) }
   func lookup(n: Int, count: Int) -> UInt64 { peer.lookup(store, Int64(n), Int64(count)) }
   func filter() -> UInt64 { peer.filter(store) }
+  func equal(_ name: String) -> UInt64 { peer.equal(store, name) }
+  func contains(_ part: String) -> UInt64 { peer.contains(store, part) }
+  func findNames(n: Int, count: Int) -> UInt64 { peer.find_name(store, Int64(n), Int64(count)) }
+  func sorted(n: Int, limit: Int) -> UInt64 {
+    if ids.count < n { ids = [Int64](repeating: 0, count: n) }
+    peer.sorted(store, Int64(limit), &ids)
+    return digest(ids, of: limit, n: n)
+  }
+  func sum() -> Int { Int(peer.sum(store)) }
+  func average() -> Double { peer.average(store) }
   func commits(n: Int, from: UInt64, count: Int, each: UnsafeMutablePointer<UInt64>?) {
     peer.commits(store, Int64(n), from, UInt64(count), each)
   }
   func startBackgroundSync() { peer.background_sync(store) }
   func openClose(count: Int) -> Double { peer.open_close(store, Int64(count)) }
+  func openCloseEscaping(count: Int) -> Double { openClose(count: count) }
   func advance(n: Int, count: Int, each: UnsafeMutablePointer<UInt64>) {
     peer.advance(store, Int64(n), Int64(count), each)
   }

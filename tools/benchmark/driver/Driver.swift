@@ -13,83 +13,6 @@ import Foundation
   }
 }
 
-struct Options {
-  var workloads = Plan.known
-  var n: Int?
-  var runs = 5
-  var peers: Set<String>?
-  var json: String?
-  var patience = 20.0
-
-  static let help = """
-    Measures Reef beside LMDB, SQLite and the bare programs that bound it, in the same run.
-
-    USE  tools/bench [W…] [--n N] [--runs R] [--peers lmdb,sqlite] [--json FILE] [--patience SECONDS]
-
-      W…          workloads, of \(Plan.known.joined(separator: " ")) (all)
-      --n N       objects in the store, instead of each workload's own sizes
-      --runs R    measured runs after a warm-up, of which medians are quoted (5)
-      --peers P   the peers that take part: lmdb, sqlite, none (both)
-      --json F    one JSON object a line into F, or to the output where F is -
-      --patience  how long to wait for a quiet moment before each comparison (20)
-
-    """
-
-  static func parse(_ arguments: [String]) -> Options {
-    var options = Options()
-    var named: [String] = []
-    var index = 0
-    func usage(_ message: String) -> Never {
-      FileHandle.standardError.write(Data("bench: \(message) (see --help)\n".utf8))
-      exit(2)
-    }
-    while index < arguments.count {
-      let word = arguments[index]
-      index += 1
-      if word == "--help" || word == "-h" {
-        print(help)
-        exit(0)
-      }
-      if !word.hasPrefix("-") {
-        let name = word.uppercased()
-        guard Plan.known.contains(name) else { usage("no workload '\(word)'") }
-        named.append(name)
-        continue
-      }
-      guard index < arguments.count else { usage("\(word) needs a value") }
-      let value = arguments[index]
-      index += 1
-      switch word {
-      case "--n":
-        guard let n = Int(value), n >= 100 else { usage("--n: '\(value)' is not a number of at least 100") }
-        options.n = n
-      case "--runs":
-        guard let runs = Int(value), runs >= 1 else { usage("--runs: '\(value)' is not a positive number") }
-        options.runs = runs
-      case "--peers":
-        let peers = Set(value.split(separator: ",").map(String.init)).subtracting(["none"])
-        guard peers.isSubset(of: ["lmdb", "sqlite"]) else {
-          usage("--peers: '\(value)' is not among lmdb, sqlite, none")
-        }
-        options.peers = peers
-      case "--json": options.json = value
-      case "--patience":
-        guard let seconds = Double(value), seconds >= 0 else { usage("--patience: '\(value)' is not a time") }
-        options.patience = seconds
-      default: usage("unknown option \(word)")
-      }
-    }
-    if !named.isEmpty { options.workloads = named }
-    return options
-  }
-
-  func takesPart(_ program: String) -> Bool {
-    guard let peers else { return true }
-    if program.hasPrefix("lmdb") { return peers.contains("lmdb") }
-    return program != "sqlite" || peers.contains("sqlite")
-  }
-}
-
 /// One call of the driver: all trials, one after the other.
 struct Session {
   let options: Options
@@ -111,11 +34,10 @@ struct Session {
       return source
     }
     report.begin(options: options)
-    for workload in options.workloads {
-      for trial in Plan.trials(workload, n: options.n) { measure(trial, report) }
-    }
+    for trial in options.trials { measure(trial, report) }
     removeFolders()
     withExtendedLifetime(sources) {}
+    if options.targets { report.judge() }
     if report.finish() > 0 { exit(1) }
   }
 
@@ -124,7 +46,7 @@ struct Session {
     let cases = programs.map { program in
       Case(
         workload: trial.workload, group: trial.group, program: program, n: trial.n, memory: place.memory,
-        disk: place.disk)
+        disk: place.disk, pace: options.pace)
     }
     let helpers = cases.map { Helper($0.arguments) }
     for helper in helpers { helper.expect("ready") }
@@ -132,7 +54,7 @@ struct Session {
     var loudest = 0.0
     // The first round warms up and is not counted; after it the programs take turns.
     for round in 0...options.runs {
-      if round == 1 { loudest = Loudness.waitForQuiet(patience: options.patience) }
+      if round == 1 { loudest = Loudness.waitForQuiet(patience: options.patience ?? (options.quick ? 0 : 20)) }
       for (index, helper) in helpers.enumerated() {
         helper.send("run")
         guard let run = try? JSONDecoder().decode([Measurement].self, from: Data(helper.receive().utf8)) else {

@@ -7,7 +7,6 @@ struct NoticePlan {
   var placement: String
   var payload: Int
   static let warmUp = 50
-  static let count = 1_000
 
   /// "futex-two-cores-idle-1k" and the like.
   init(_ group: String) {
@@ -64,13 +63,15 @@ extension Case {
     let sender: any NoticeSender =
       program == "floor" ? FloorBell(plan, path: file) : ReefNotice.sender(plan, path: file)
     var sequence = 0
+    let count = scaled(1_000)
     let partner = Helper(["partner", "listen", program, file, group])
     partner.expect("ready")
     bench_pin(0)  // only now: a child inherits the processors of its parent
     return Prepared(
       measure: {
-        let last = sequence + NoticePlan.warmUp + NoticePlan.count
-        partner.send("run \(last)")
+        let first = sequence + NoticePlan.warmUp
+        let last = first + count
+        partner.send("run \(first) \(last)")
         partner.expect("listening")
         _ = bench_milli_sleep(10)
         while sequence < last {
@@ -104,11 +105,13 @@ enum Listener {
       words[1] == "floor" ? FloorBell(plan, path: words[2]) : ReefNotice.receiver(plan, path: words[2])
     writeLine("ready")
     var orders = LineReader(0)
-    while let order = orders.next(), let last = Int(order.dropFirst(4)) {
+    while let order = orders.next() {
+      let numbers = order.split(separator: " ").compactMap { Int($0) }
+      guard numbers.count == 2 else { break }
+      let (first, last) = (numbers[0], numbers[1])
       alarm(120)  // a lost notice must end the measurement, not hang it
       var samples: [Double] = []
-      samples.reserveCapacity(NoticePlan.count)
-      let first = last - NoticePlan.count
+      samples.reserveCapacity(last - first)
       writeLine("listening")
       receiver.receive { sequence, delay in
         if sequence > first { samples.append(Double(delay) / 1000) }

@@ -15,7 +15,9 @@ enum Partner {
   }
 
   private static func reader(_ words: [String]) {
-    guard let n = Int(words[3]) else { fail("wrong size '\(words[3])'") }
+    guard words.count == 5, let n = Int(words[3]), let amount = Double(words[4]) else {
+      fail("wrong partner arguments \(words)")
+    }
     let store = openContender(StoreRequest(program: words[1], path: words[2], fresh: false))
     writeLine("ready")
     var orders = LineReader(0)
@@ -23,10 +25,10 @@ enum Partner {
     while let order = orders.next(), order == "run" {
       if words[0] == "lookup" {
         let start = bench_now()
-        _ = store.lookup(n: n, count: 1_000_000)
-        writeLine(String(Double(bench_now() - start) / 1e6))
+        _ = store.lookup(n: n, count: Int(amount))
+        writeLine(String(Double(bench_now() - start) / amount))
       } else {
-        let (count, spent) = Case.forAWhile(1, batch: 16) {
+        let (count, spent) = Case.forAWhile(amount, batch: 16) {
           _ = store.reads(n: n, from: next, snapshots: $0)
           next += UInt64($0)
         }

@@ -4,17 +4,24 @@ struct Trial {
   var group: String
   var n: Int
   var programs: [String]
+
+  /// "futex" names futex-one-core and its like.
+  func isNamed(_ name: String) -> Bool { group == name || group.hasPrefix(name + "-") }
 }
 
 /// Which trials there are. Names are those of docs/measuring.md, and those in the JSON output.
 enum Plan {
   static let ways = ["spin", "futex", "fifo", "await"]
   static let placements = ["one-core", "two-cores-idle", "two-cores-busy"]
-  static let known = ["W1", "W2", "W3", "W4", "W7", "W8", "W9", "W10", "W12"]
+  static let known = ["W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W12"]
 
-  static func trials(_ workload: String, n: Int?) -> [Trial] {
-    let million = [n ?? 1_000_000]
-    let both = n.map { [$0] } ?? [10_000, 1_000_000]
+  /// Those that only run when they are named, or where targets are judged.
+  static let onDemand = ["W14"]
+  static var usual: [String] { known.filter { !onDemand.contains($0) } }
+
+  static func trials(_ workload: String, n: Int?, quick: Bool) -> [Trial] {
+    let million = [n ?? (quick ? 100_000 : 1_000_000)]
+    let both = n.map { [$0] } ?? [10_000, million[0]]
     func each(_ groups: [String], _ sizes: [Int], _ programs: [String]) -> [Trial] {
       sizes.flatMap { n in groups.map { Trial(workload: workload, group: $0, n: n, programs: programs) } }
     }
@@ -26,11 +33,17 @@ enum Plan {
     case "W3":
       return each(["one"], million, ["reef", "lmdb", "sqlite", "floor"])
         + each(["two", "sparse", "string"], million, ["reef", "lmdb", "sqlite"])
+    case "W5":
+      return each(["equal-scan", "contains"], million, ["reef", "lmdb", "sqlite", "floor"])
+        + each(["equal-indexed"], million, ["reef", "lmdb", "sqlite"])
+    case "W6": return each(["sort", "first-100", "sum", "average"], million, ["reef", "lmdb", "sqlite", "floor"])
     case "W7":
       return each(["memory"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
         + each(["relaxed"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
-        + each(["full"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite", "floor"])
-    case "W8": return each(["open-close", "advance"], million, ["reef", "lmdb", "sqlite"])
+        + each(["full"], both, ["reef", "lmdb", "lmdb-writemap", "sqlite", "floor", "floor-dsync"])
+    case "W8":
+      return each(["open-close", "advance"], million, ["reef", "lmdb", "sqlite"])
+        + each(["open-close-escaping"], million, ["reef", "lmdb"])
     case "W9":
       return placements.flatMap { place in
         ways.map { way in

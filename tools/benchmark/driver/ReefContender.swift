@@ -8,6 +8,7 @@ final class ReefContender: Contender {
   private var opened: Store?
   private let path: String
   private let key: bench_key
+  private let indexed: Bool
 
   static func open(_ request: StoreRequest) -> any Contender { ReefContender(request) }
 
@@ -19,20 +20,21 @@ final class ReefContender: Contender {
       default: .memory
       }
     let configuration = Store.Configuration(
-      location: .file(path), models: [Item.self, NamedItem.self, Beat.self], durability: durability)
+      location: .file(path), models: [Item.self, NamedItem.self, IndexedItem.self, Beat.self], durability: durability)
     return orFail { try Store(configuration) }
   }
 
   private init(_ request: StoreRequest) {
     path = request.path
     key = request.key
+    indexed = request.indexed
     if request.fresh {
       for ending in ["", ".lock", ".note"] { unlink(path + ending) }
     }
     opened = Self.store(path, request.durability)
   }
 
-  private var store: Store {
+  var store: Store {
     guard let opened else { fail("the store is closed") }
     return opened
   }
@@ -46,6 +48,13 @@ final class ReefContender: Contender {
     if key == BENCH_KEY_STRING {
       let objects = (0..<count).map { i in
         NamedItem(
+          id: Int(data.id[i]), name: name(i), score: data.score[i], qty: Int(data.qty[i]), flag: data.flag[i] != 0)
+      }
+      return insert(objects)
+    }
+    if indexed {
+      let objects = (0..<count).map { i in
+        IndexedItem(
           id: Int(data.id[i]), name: name(i), score: data.score[i], qty: Int(data.qty[i]), flag: data.flag[i] != 0)
       }
       return insert(objects)
@@ -97,7 +106,7 @@ final class ReefContender: Contender {
     return a &+ UInt64(d)
   }
 
-  private func hex(_ value: UInt64) -> String {
+  func hex(_ value: UInt64) -> String {
     String(unsafeUninitializedCapacity: 16) { buffer in
       buffer.withMemoryRebound(to: CChar.self) { bench_hex(value, $0.baseAddress) }
       return 16
@@ -127,6 +136,16 @@ final class ReefContender: Contender {
   func startBackgroundSync() {}
 
   func openClose(count: Int) -> Double {
+    let store = store
+    let start = bench_now()
+    var sum: UInt64 = 0
+    orFail { for _ in 0..<count { sum &+= try store.read { $0.version } } }
+    let spent = Double(bench_now() - start)
+    if sum == 0 { fail("no snapshot was taken") }
+    return spent
+  }
+
+  func openCloseEscaping(count: Int) -> Double {
     let store = store
     let start = bench_now()
     var sum: UInt64 = 0

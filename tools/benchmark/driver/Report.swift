@@ -6,6 +6,7 @@ final class Report {
   private let json: String?
   private var lines: [String] = []
   private var disagreements = 0
+  private var all: [(workload: String, variant: String, n: Int, row: Row)] = []
 
   init(json: String?) { self.json = json }
 
@@ -23,7 +24,7 @@ final class Report {
   }
 
   /// One row: a variant of one program over all runs.
-  private struct Row {
+  struct Row {
     var program: String
     var values: [Double]
     var unit: String
@@ -31,6 +32,11 @@ final class Report {
     var higherIsBetter: Bool
     var middle: Double { median(values) }
   }
+
+  /// What is known beforehand.
+  private static let answers: [String: UInt64] = [
+    "W4 scan 1000000": 124_640, "W5 equal-scan 1000000": 1, "W5 contains 1000000": 13,
+  ]
 
   func add(_ trial: Trial, programs: [String], results: [[[Measurement]]], loudness: Double) {
     var order: [String] = []
@@ -60,14 +66,15 @@ final class Report {
       for row in group {
         write(row, variant: variant, reef: row.program == "reef" ? nil : reef)
         record(row, trial: trial, variant: variant)
+        all.append((trial.workload, variant, trial.n, row))
       }
       if let found = checks[variant], found.count > 1 {
         disagreements += 1
         say("  !! the programs disagree about the answer: \(found.sorted())")
       }
-      if trial.workload == "W4", trial.n == 1_000_000, let found = checks[variant], found != [124_640] {
+      if let answer = Report.answers["\(trial.workload) \(variant) \(trial.n)"], checks[variant] != [answer] {
         disagreements += 1
-        say("  !! the answer is not 124,640")
+        say("  !! the answer is not \(answer)")
       }
     }
   }
@@ -82,9 +89,7 @@ final class Report {
     } else {
       line += pad("", 10)
     }
-    let extra = ["p50", "p99", "p999", "heard", "file", "before", "during", "after"].compactMap { name in
-      row.extra[name].map { "\(name) \(number($0))" }
-    }
+    let extra = row.extra.sorted { $0.key < $1.key }.map { "\($0.key) \(number($0.value))" }
     say(line + extra.joined(separator: " "))
   }
 
@@ -97,6 +102,15 @@ final class Report {
     for name in row.extra.keys.sorted() { line += ",\"\(name)\":\(digits(row.extra[name] ?? .nan))" }
     lines.append(line + "}")
   }
+
+  /// The row of a variant of a workload: at one size, or at the largest there is.
+  func row(_ workload: String, _ variant: String, _ program: String, n: Int? = nil) -> Row? {
+    all.filter {
+      $0.workload == workload && $0.variant == variant && $0.row.program == program && (n == nil || $0.n == n)
+    }.max { $0.n < $1.n }?.row
+  }
+
+  func judge() {}
 
   /// Writes the JSON; returns how many comparisons were void.
   func finish() -> Int {

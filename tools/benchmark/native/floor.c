@@ -56,37 +56,6 @@ uint64_t bench_floor_lookup(const bench_items *items, int64_t count) {
   return a + (uint64_t)d;
 }
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#endif
-uint64_t
-bench_floor_filter(const bench_items *items) {
-  const int64_t *q = items->qty;
-  const double *s = items->score;
-  uint64_t found = 0;
-  for (int64_t i = 0; i < items->n; i++) found += (q[i] >= 250) & (q[i] <= 499) & (s[i] > 500.0);
-  return found;
-}
-
-int bench_floor_durable(const char *path, int64_t count, uint64_t *each) {
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return -errno;
-  enum { blocks = 256 };
-  static _Alignas(4096) char block[4096];
-  for (int i = 0; i < blocks; i++) {
-    if (pwrite(fd, block, sizeof block, (off_t)i * 4096) != sizeof block) return -errno;
-  }
-  if (fsync(fd)) return -errno;
-  for (int64_t k = 0; k < count; k++) {
-    uint64_t t = bench_now();
-    memcpy(block, &k, sizeof k);
-    if (pwrite(fd, block, sizeof block, (off_t)(k % blocks) * 4096) != sizeof block || fdatasync(fd)) return -errno;
-    each[k] = bench_now() - t;
-  }
-  close(fd), unlink(path);
-  return 0;
-}
-
 /* ---- bell ---- */
 
 enum { payload_limit = 4096 };

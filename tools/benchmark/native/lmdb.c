@@ -18,7 +18,8 @@ typedef struct {
 
 typedef struct {
   MDB_env *env;
-  MDB_dbi items;
+  MDB_dbi items, names;
+  int indexed;
   bench_key key;
   MDB_txn *reader;
   pthread_t syncer;
@@ -31,24 +32,29 @@ typedef struct {
     if (code_) fprintf(stderr, "lmdb: %s: %s\n", #call, mdb_strerror(code_)), exit(1);                                 \
   } while (0)
 
-static void *open_store(const char *path, bench_durability durability, bench_key key, int writemap, int fresh) {
+static void *open_store(const bench_request *request) {
   lmdb_store *store = calloc(1, sizeof *store);
   char lock[4096];
   MDB_txn *txn;
-  if (fresh) {
-    snprintf(lock, sizeof lock, "%s-lock", path);
-    unlink(path), unlink(lock);
+  if (request->fresh) {
+    snprintf(lock, sizeof lock, "%s-lock", request->path);
+    unlink(request->path), unlink(lock);
   }
-  store->key = key;
+  store->key = request->key, store->indexed = request->indexed;
   unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
-  if (durability != BENCH_FULL) flags |= MDB_NOSYNC;
-  if (writemap) flags |= MDB_WRITEMAP;
+  if (request->durability != BENCH_FULL) flags |= MDB_NOSYNC;
+  if (request->writemap) flags |= MDB_WRITEMAP;
   CHECK(mdb_env_create(&store->env));
   CHECK(mdb_env_set_mapsize(store->env, (size_t)8 << 30));
   CHECK(mdb_env_set_maxreaders(store->env, 2000));
-  CHECK(mdb_env_open(store->env, path, flags, 0644));
-  CHECK(mdb_txn_begin(store->env, NULL, 0, &txn));
-  CHECK(mdb_dbi_open(txn, NULL, MDB_CREATE | (key == BENCH_KEY_STRING ? 0 : MDB_INTEGERKEY), &store->items));
+  CHECK(mdb_env_set_maxdbs(store->env, 2));
+  CHECK(mdb_env_open(store->env, request->path, flags, 0644));
+  /* An environment that is there is opened without the writer's lock. */
+  CHECK(mdb_txn_begin(store->env, NULL, request->fresh ? 0 : MDB_RDONLY, &txn));
+  unsigned create = request->fresh ? MDB_CREATE : 0;
+  const char *main_name = request->indexed ? "items" : NULL; /* the unnamed one costs a step less where it is alone */
+  CHECK(mdb_dbi_open(txn, main_name, create | (request->key == BENCH_KEY_STRING ? 0 : MDB_INTEGERKEY), &store->items));
+  if (store->indexed) CHECK(mdb_dbi_open(txn, "names", create, &store->names));
   CHECK(mdb_txn_commit(txn));
   return store;
 }
@@ -90,28 +96,122 @@ static double insert(void *opaque, const bench_items *items, int append) {
     MDB_val key = {8, &items->id[i]}, value = {sizeof r, &r};
     if (store->key == BENCH_KEY_STRING) key = (MDB_val){16, items->name + i * 16};
     CHECK(mdb_put(txn, store->items, &key, &value, append ? MDB_APPEND : 0));
+    if (store->indexed) {
+      MDB_val name = {16, items->name + i * 16}, id = {8, &items->id[i]};
+      CHECK(mdb_put(txn, store->names, &name, &id, 0));
+    }
   }
   CHECK(mdb_txn_commit(txn));
   return (double)(bench_now() - start);
 }
 
-static uint64_t scan(void *opaque) {
-  lmdb_store *store = opaque;
+/* Calls `visit` with every record in key order; inlined, so that each workload has a loop of its own. */
+typedef void (*visitor)(void *state, uint64_t id, const record *r);
+static inline __attribute__((always_inline)) void walk(lmdb_store *store, visitor visit, void *state) {
   MDB_txn *txn;
   MDB_cursor *cursor;
   MDB_val key, value;
-  uint64_t a = 0;
-  double d = 0;
   CHECK(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
   CHECK(mdb_cursor_open(txn, store->items, &cursor));
-  while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-    const record *r = value.mv_data;
-    a += *(const uint64_t *)key.mv_data + (uint64_t)r->qty + r->flag + (uint8_t)r->name[15];
-    d += r->score;
-  }
+  while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) visit(state, *(const uint64_t *)key.mv_data, value.mv_data);
   mdb_cursor_close(cursor);
   mdb_txn_abort(txn);
-  return a + (uint64_t)d;
+}
+
+typedef struct {
+  uint64_t a;
+  double d;
+  const char *text;
+} totals;
+
+static inline void add_all(void *state, uint64_t id, const record *r) {
+  totals *t = state;
+  t->a += id + (uint64_t)r->qty + r->flag + (uint8_t)r->name[15];
+  t->d += r->score;
+}
+static inline void count_matching(void *state, uint64_t id, const record *r) {
+  (void)id;
+  ((totals *)state)->a += (r->qty >= 250) & (r->qty <= 499) & (r->score > 500.0);
+}
+static inline void count_equal(void *state, uint64_t id, const record *r) {
+  (void)id;
+  ((totals *)state)->a += !memcmp(r->name, ((totals *)state)->text, 16);
+}
+static inline void count_containing(void *state, uint64_t id, const record *r) {
+  (void)id;
+  ((totals *)state)->a += memmem(r->name, 16, ((totals *)state)->text, 5) != NULL;
+}
+static inline void add_qty(void *state, uint64_t id, const record *r) {
+  (void)id;
+  ((totals *)state)->a += (uint64_t)r->qty;
+}
+static inline void add_score(void *state, uint64_t id, const record *r) {
+  (void)id;
+  ((totals *)state)->a++, ((totals *)state)->d += r->score;
+}
+
+static uint64_t scan(void *opaque) {
+  totals t = {0};
+  walk(opaque, add_all, &t);
+  return t.a + (uint64_t)t.d;
+}
+static uint64_t filter(void *opaque) {
+  totals t = {0};
+  walk(opaque, count_matching, &t);
+  return t.a;
+}
+static uint64_t equal(void *opaque, const char *name16) {
+  totals t = {.text = name16};
+  walk(opaque, count_equal, &t);
+  return t.a;
+}
+static uint64_t contains(void *opaque, const char *part5) {
+  totals t = {.text = part5};
+  walk(opaque, count_containing, &t);
+  return t.a;
+}
+static int64_t sum(void *opaque) {
+  totals t = {0};
+  walk(opaque, add_qty, &t);
+  return (int64_t)t.a;
+}
+static double average(void *opaque) {
+  totals t = {0};
+  walk(opaque, add_score, &t);
+  return t.d / (double)t.a;
+}
+
+static inline void gather(void *state, uint64_t id, const record *r) {
+  bench_least *all = state;
+  all->pairs[all->count++] = (bench_pair){bench_order_of(r->score), (int64_t)id};
+}
+static inline void offer(void *state, uint64_t id, const record *r) {
+  bench_least_offer(state, (bench_pair){bench_order_of(r->score), (int64_t)id});
+}
+
+/* LMDB has no order but that of the key: a cursor scan, then the same sort as the floor's. */
+static void sorted(void *opaque, int64_t limit, int64_t *ids) {
+  lmdb_store *store = opaque;
+  static bench_pair *pairs; /* kept between calls, as the floor's */
+  static size_t room;
+  MDB_txn *txn;
+  MDB_stat stat;
+  CHECK(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
+  CHECK(mdb_stat(txn, store->items, &stat));
+  mdb_txn_abort(txn);
+  if (room < stat.ms_entries) {
+    free(pairs);
+    room = stat.ms_entries, pairs = malloc(room * 2 * sizeof *pairs);
+  }
+  bench_least kept = {pairs, 0, limit};
+  if (limit < (int64_t)stat.ms_entries) {
+    walk(store, offer, &kept);
+    bench_least_finish(&kept);
+  } else {
+    walk(store, gather, &kept);
+    bench_radix_sort(pairs, pairs + kept.count, kept.count);
+  }
+  for (int64_t i = 0; i < kept.count; i++) ids[i] = pairs[i].value;
 }
 
 static inline const record *find(lmdb_store *store, MDB_txn *txn, uint64_t i) {
@@ -142,24 +242,25 @@ static uint64_t lookup(void *opaque, int64_t n, int64_t count) {
   return a + (uint64_t)d;
 }
 
-static uint64_t filter(void *opaque) {
+/* By the second database to the id, by the id to the record. */
+static uint64_t find_name(void *opaque, int64_t n, int64_t count) {
   lmdb_store *store = opaque;
   MDB_txn *txn;
-  MDB_cursor *cursor;
-  MDB_val key, value;
-  uint64_t found = 0;
+  uint64_t a = 0;
+  char name[16];
   CHECK(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
-  CHECK(mdb_cursor_open(txn, store->items, &cursor));
-  while (!mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
-    const record *r = value.mv_data;
-    found += (r->qty >= 250) & (r->qty <= 499) & (r->score > 500.0);
+  for (int64_t k = 0; k < count; k++) {
+    MDB_val key = {16, name}, value;
+    bench_hex(bench_mix(bench_mix((uint64_t)k + 991) % (uint64_t)n), name);
+    CHECK(mdb_get(txn, store->names, &key, &value));
+    a += (uint64_t)find(store, txn, *(const uint64_t *)value.mv_data)->qty;
   }
-  mdb_cursor_close(cursor);
   mdb_txn_abort(txn);
-  return found;
+  return a;
 }
 
-static inline void commit_one(lmdb_store *store, int64_t n, uint64_t k) {
+static inline void commit_one(void *opaque, int64_t n, uint64_t k) {
+  lmdb_store *store = opaque;
   MDB_txn *txn;
   record r;
   uint64_t id = bench_mix(k) % (uint64_t)n;
@@ -172,16 +273,18 @@ static inline void commit_one(lmdb_store *store, int64_t n, uint64_t k) {
 }
 
 static void commits(void *opaque, int64_t n, uint64_t from, uint64_t count, uint64_t *each) {
-  lmdb_store *store = opaque;
-  for (uint64_t k = from; k < from + count; k++) {
-    if (!each) {
-      commit_one(store, n, k);
-      continue;
-    }
-    uint64_t t = bench_now();
-    commit_one(store, n, k);
-    each[k - from] = bench_now() - t;
-  }
+  bench_each(commit_one, opaque, n, from, count, each);
+}
+
+static void renew_reset(void *txn, int64_t n, uint64_t k) {
+  (void)n, (void)k;
+  mdb_txn_renew(txn);
+  mdb_txn_reset(txn);
+}
+static void reset_renew(void *txn, int64_t n, uint64_t k) {
+  (void)n, (void)k;
+  mdb_txn_reset(txn);
+  mdb_txn_renew(txn);
 }
 
 static double open_close(void *opaque, int64_t count) {
@@ -189,12 +292,7 @@ static double open_close(void *opaque, int64_t count) {
   MDB_txn *txn;
   CHECK(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
   mdb_txn_reset(txn);
-  uint64_t start = bench_now();
-  for (int64_t i = 0; i < count; i++) {
-    mdb_txn_renew(txn);
-    mdb_txn_reset(txn);
-  }
-  double spent = (double)(bench_now() - start);
+  double spent = bench_all(renew_reset, txn, 0, (uint64_t)count);
   mdb_txn_abort(txn);
   return spent;
 }
@@ -203,13 +301,7 @@ static void advance(void *opaque, int64_t n, int64_t count, uint64_t *each) {
   lmdb_store *store = opaque;
   MDB_txn *txn;
   CHECK(mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn));
-  for (int64_t i = 0; i < count; i++) {
-    commit_one(store, n, (uint64_t)i);
-    uint64_t t = bench_now();
-    mdb_txn_reset(txn);
-    mdb_txn_renew(txn);
-    each[i] = bench_now() - t;
-  }
+  bench_each_after(commit_one, store, reset_renew, txn, n, (uint64_t)count, each);
   mdb_txn_abort(txn);
 }
 
@@ -260,6 +352,12 @@ const bench_peer bench_lmdb = {
     .scan = scan,
     .lookup = lookup,
     .filter = filter,
+    .equal = equal,
+    .contains = contains,
+    .find_name = find_name,
+    .sorted = sorted,
+    .sum = sum,
+    .average = average,
     .commits = commits,
     .background_sync = background_sync,
     .open_close = open_close,

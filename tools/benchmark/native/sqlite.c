@@ -11,7 +11,13 @@ typedef struct {
   sqlite3 *db;
   bench_key key;
   char path[4096];
-  sqlite3_stmt *insert, *scan, *find, *filter, *update, *begin, *begin_write, *commit;
+  union {
+    struct {
+      sqlite3_stmt *insert, *scan, *find, *filter, *update, *begin, *begin_write, *commit;
+      sqlite3_stmt *equal, *contains, *find_name, *sorted, *sum, *average;
+    };
+    sqlite3_stmt *all[14];
+  };
 } sqlite_store;
 
 static void fail(sqlite_store *store, const char *what) {
@@ -34,8 +40,11 @@ static inline void finish(sqlite_store *store, sqlite3_stmt *statement) {
   sqlite3_reset(statement);
 }
 
-static void *open_store(const char *path, bench_durability durability, bench_key key, int option, int fresh) {
-  (void)option;
+static void *open_store(const bench_request *request) {
+  const char *path = request->path;
+  bench_durability durability = request->durability;
+  bench_key key = request->key;
+  int fresh = request->fresh;
   sqlite_store *store = calloc(1, sizeof *store);
   char name[4200];
   if (fresh) {
@@ -47,7 +56,7 @@ static void *open_store(const char *path, bench_durability durability, bench_key
   store->key = key;
   if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL))
     fail(store, path);
-  sqlite3_busy_timeout(store->db, 10000);
+  sqlite3_busy_timeout(store->db, 60000);
   run(store, "PRAGMA journal_mode=WAL; PRAGMA mmap_size=8589934592; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536");
   run(store, durability == BENCH_FULL      ? "PRAGMA synchronous=FULL"
              : durability == BENCH_RELAXED ? "PRAGMA synchronous=NORMAL"
@@ -56,6 +65,7 @@ static void *open_store(const char *path, bench_durability durability, bench_key
     run(store, key == BENCH_KEY_STRING
                    ? "CREATE TABLE item(id INTEGER, name TEXT PRIMARY KEY, score REAL, qty INTEGER, flag INTEGER) WITHOUT ROWID"
                    : "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, score REAL, qty INTEGER, flag INTEGER)");
+    if (request->indexed) run(store, "CREATE INDEX by_name ON item(name)");
   }
   store->insert = prepare(store, "INSERT INTO item(id, name, score, qty, flag) VALUES(?,?,?,?,?)");
   store->scan = prepare(store, key == BENCH_KEY_STRING ? "SELECT id, name, score, qty, flag FROM item ORDER BY name"
@@ -67,14 +77,18 @@ static void *open_store(const char *path, bench_durability durability, bench_key
   store->begin = prepare(store, "BEGIN");
   store->begin_write = prepare(store, "BEGIN IMMEDIATE");
   store->commit = prepare(store, "COMMIT");
+  store->equal = prepare(store, "SELECT count(*) FROM item WHERE name = ?");
+  store->contains = prepare(store, "SELECT count(*) FROM item WHERE instr(name, ?) > 0");
+  store->find_name = prepare(store, "SELECT qty FROM item WHERE name = ?");
+  store->sorted = prepare(store, "SELECT id FROM item ORDER BY score LIMIT ?");
+  store->sum = prepare(store, "SELECT sum(qty) FROM item");
+  store->average = prepare(store, "SELECT avg(score) FROM item");
   return store;
 }
 
 static void close_store(void *opaque) {
   sqlite_store *store = opaque;
-  sqlite3_stmt *all[] = {store->insert, store->scan,  store->find,        store->filter,
-                         store->update, store->begin, store->begin_write, store->commit};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) sqlite3_finalize(all[i]);
+  for (size_t i = 0; i < sizeof store->all / sizeof *store->all; i++) sqlite3_finalize(store->all[i]);
   sqlite3_close(store->db);
   free(store);
 }
@@ -139,27 +153,71 @@ static uint64_t lookup(void *opaque, int64_t n, int64_t count) {
   return a + (uint64_t)d;
 }
 
-static uint64_t filter(void *opaque) {
-  sqlite_store *store = opaque;
-  if (sqlite3_step(store->filter) != SQLITE_ROW) fail(store, "filter");
-  uint64_t found = (uint64_t)sqlite3_column_int64(store->filter, 0);
-  sqlite3_reset(store->filter);
+/* The first column of the only row, read before the statement ends. */
+static inline void first_row(sqlite_store *store, sqlite3_stmt *statement) {
+  if (sqlite3_step(statement) != SQLITE_ROW) fail(store, sqlite3_sql(statement));
+}
+static uint64_t counted(sqlite_store *store, sqlite3_stmt *statement) {
+  first_row(store, statement);
+  uint64_t found = (uint64_t)sqlite3_column_int64(statement, 0);
+  sqlite3_reset(statement);
   return found;
 }
 
-static inline void commit_one(sqlite_store *store, int64_t n, uint64_t k) {
+static uint64_t filter(void *opaque) {
+  return counted(opaque, ((sqlite_store *)opaque)->filter);
+}
+static uint64_t equal(void *opaque, const char *name16) {
+  sqlite_store *store = opaque;
+  sqlite3_bind_text(store->equal, 1, name16, 16, SQLITE_STATIC);
+  return counted(store, store->equal);
+}
+static uint64_t contains(void *opaque, const char *part5) {
+  sqlite_store *store = opaque;
+  sqlite3_bind_text(store->contains, 1, part5, 5, SQLITE_STATIC);
+  return counted(store, store->contains);
+}
+static int64_t sum(void *opaque) {
+  return (int64_t)counted(opaque, ((sqlite_store *)opaque)->sum);
+}
+static double average(void *opaque) {
+  sqlite_store *store = opaque;
+  first_row(store, store->average);
+  double mean = sqlite3_column_double(store->average, 0);
+  sqlite3_reset(store->average);
+  return mean;
+}
+
+static uint64_t find_name(void *opaque, int64_t n, int64_t count) {
+  sqlite_store *store = opaque;
+  uint64_t a = 0;
+  char name[16];
+  finish(store, store->begin);
+  for (int64_t k = 0; k < count; k++) {
+    bench_hex(bench_mix(bench_mix((uint64_t)k + 991) % (uint64_t)n), name);
+    sqlite3_bind_text(store->find_name, 1, name, 16, SQLITE_STATIC);
+    a += counted(store, store->find_name);
+  }
+  finish(store, store->commit);
+  return a;
+}
+
+static void sorted(void *opaque, int64_t limit, int64_t *ids) {
+  sqlite_store *store = opaque;
+  sqlite3_bind_int64(store->sorted, 1, limit);
+  while (sqlite3_step(store->sorted) == SQLITE_ROW) *ids++ = sqlite3_column_int64(store->sorted, 0);
+  sqlite3_reset(store->sorted);
+}
+
+static inline void commit_one(void *opaque, int64_t n, uint64_t k) {
+  sqlite_store *store = opaque;
   sqlite3_bind_int64(store->update, 1, (int64_t)(k % 1000));
   sqlite3_bind_int64(store->update, 2, (int64_t)(bench_mix(k) % (uint64_t)n));
   finish(store, store->update); /* a statement by itself is a transaction, and the cheapest one */
 }
 
 static void commits(void *opaque, int64_t n, uint64_t from, uint64_t count, uint64_t *each) {
-  sqlite_store *store = opaque;
-  for (uint64_t k = from; k < from + count; k++) {
-    uint64_t t = each ? bench_now() : 0;
-    commit_one(store, n, k);
-    if (each) each[k - from] = bench_now() - t;
-  }
+  bench_each(commit_one, opaque, n, from, count, each);
 }
 
 static inline void open_snapshot(sqlite_store *store) { /* a read transaction begins with its first read */
@@ -168,31 +226,40 @@ static inline void open_snapshot(sqlite_store *store) { /* a read transaction be
   finish(store, store->begin);
   find(store, 0, &a, &d);
 }
-
-static double open_close(void *opaque, int64_t count) {
+static void open_and_close(void *opaque, int64_t n, uint64_t k) {
   sqlite_store *store = opaque;
-  uint64_t start = bench_now();
-  for (int64_t i = 0; i < count; i++) {
-    open_snapshot(store);
-    finish(store, store->commit);
-  }
-  return (double)(bench_now() - start);
+  (void)n, (void)k;
+  open_snapshot(store);
+  finish(store, store->commit);
+}
+static void move(void *opaque, int64_t n, uint64_t k) {
+  sqlite_store *store = opaque;
+  (void)n, (void)k;
+  finish(store, store->commit);
+  open_snapshot(store);
 }
 
-/* One connection cannot hold a snapshot and write: the reader is a second connection of the same process. */
-static void advance(void *opaque, int64_t n, int64_t count, uint64_t *each) {
+static double open_close(void *opaque, int64_t count) {
+  return bench_all(open_and_close, opaque, 0, (uint64_t)count);
+}
+
+/* One connection cannot hold a snapshot and write: readers are further connections of the same process. */
+static void *pin(void *opaque) {
   sqlite_store *store = opaque;
-  sqlite_store *reader = open_store(store->path, BENCH_MEMORY, store->key, 0, 0);
+  sqlite_store *reader = open_store(&(bench_request){.path = store->path, .key = store->key});
   open_snapshot(reader);
-  for (int64_t i = 0; i < count; i++) {
-    commit_one(store, n, (uint64_t)i);
-    uint64_t t = bench_now();
-    finish(reader, reader->commit);
-    open_snapshot(reader);
-    each[i] = bench_now() - t;
-  }
-  finish(reader, reader->commit);
-  close_store(reader);
+  return reader;
+}
+static void unpin(void *opaque, void *pin) {
+  (void)opaque;
+  finish(pin, ((sqlite_store *)pin)->commit);
+  close_store(pin);
+}
+
+static void advance(void *opaque, int64_t n, int64_t count, uint64_t *each) {
+  void *reader = pin(opaque);
+  bench_each_after(commit_one, opaque, move, reader, n, (uint64_t)count, each);
+  unpin(opaque, reader);
 }
 
 static uint64_t reads(void *opaque, int64_t n, uint64_t from, uint64_t snapshots) {
@@ -205,19 +272,6 @@ static uint64_t reads(void *opaque, int64_t n, uint64_t from, uint64_t snapshots
     finish(store, store->commit);
   }
   return a + (uint64_t)d;
-}
-
-static void *pin(void *opaque) {
-  sqlite_store *store = opaque;
-  sqlite_store *reader = open_store(store->path, BENCH_MEMORY, store->key, 0, 0);
-  open_snapshot(reader);
-  return reader;
-}
-
-static void unpin(void *opaque, void *pin) {
-  (void)opaque;
-  finish(pin, ((sqlite_store *)pin)->commit);
-  close_store(pin);
 }
 
 static uint64_t compacted(void *opaque, const char *copy) {
@@ -236,6 +290,12 @@ const bench_peer bench_sqlite = {
     .scan = scan,
     .lookup = lookup,
     .filter = filter,
+    .equal = equal,
+    .contains = contains,
+    .find_name = find_name,
+    .sorted = sorted,
+    .sum = sum,
+    .average = average,
     .commits = commits,
     .background_sync = background_sync,
     .open_close = open_close,

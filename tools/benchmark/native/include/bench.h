@@ -57,9 +57,35 @@ int64_t bench_milli_sleep(int64_t milliseconds);
 double bench_floor_insert(const bench_items *items, const char *path); /* columns copied into a fresh tmpfs file, ns */
 uint64_t bench_floor_scan(const bench_items *items);
 uint64_t bench_floor_lookup(const bench_items *items, int64_t count);
-uint64_t bench_floor_filter(const bench_items *items);
-/* One overwritten block and its synchronous write, `count` times; ns of each into `each`. 0 or -errno. */
-int bench_floor_durable(const char *path, int64_t count, uint64_t *each);
+uint64_t bench_floor_filter(const bench_items *items); /* two unpacked columns, branch-free: vectorised */
+uint64_t bench_floor_equal(const bench_items *items, const char *name16);
+uint64_t bench_floor_contains(const bench_items *items, const char *part5);
+int64_t bench_floor_sum(const bench_items *items);
+double bench_floor_average(const bench_items *items);
+/* 10⁶ pairs of (score, index) made and put in order by radix; ids of the first `limit` into `ids` (room for n). */
+void bench_floor_sort(const bench_items *items, int64_t limit, int64_t *ids);
+/* Sorts pairs by key, least significant byte first, skipping bytes that all keys share. `scratch` has room for as many. */
+typedef struct {
+  uint64_t key;
+  int64_t value;
+} bench_pair;
+void bench_radix_sort(bench_pair *pairs, bench_pair *scratch, int64_t count);
+/* Keeps the `limit` least pairs of those offered; in order after bench_least_finish. */
+typedef struct {
+  bench_pair *pairs;
+  int64_t count, limit;
+} bench_least;
+void bench_least_offer(bench_least *least, bench_pair pair);
+void bench_least_finish(bench_least *least);
+/* An unsigned number in the order of the double. */
+static inline uint64_t bench_order_of(double value) {
+  int64_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return (uint64_t)bits ^ (bits < 0 ? ~0ull : 1ull << 63);
+}
+/* One 4 KiB block of a pre-written file overwritten and made durable, `count` times: pwrite and fdatasync, or (dsync) one
+ * pwritev2 with RWF_DSYNC. ns of each into `each`. 0 or -errno. */
+int bench_floor_durable(const char *path, int dsync, int64_t count, uint64_t *each);
 
 /* A word and a stamp in a shared file, with a FIFO beside it. */
 typedef struct bench_bell bench_bell;
@@ -79,23 +105,75 @@ typedef enum {
 } bench_durability;
 
 typedef struct {
-  void *(*open)(const char *path, bench_durability durability, bench_key key, int option, int fresh);
+  const char *path;
+  bench_durability durability;
+  bench_key key;
+  int writemap; /* LMDB only: MDB_WRITEMAP */
+  int indexed;  /* with a secondary index on `name` */
+  int fresh;
+} bench_request;
+
+typedef struct {
+  void *(*open)(const bench_request *request);
   void (*close)(void *store);
   double (*insert)(void *store, const bench_items *items, int append); /* ns in all */
   uint64_t (*scan)(void *store);
   uint64_t (*lookup)(void *store, int64_t n, int64_t count);
   uint64_t (*filter)(void *store);
+  uint64_t (*equal)(void *store, const char *name16);             /* count(name == …), no index */
+  uint64_t (*contains)(void *store, const char *part5);           /* count(name contains …) */
+  uint64_t (*find_name)(void *store, int64_t n, int64_t count);   /* by index: sum of qty of `count` random names */
+  void (*sorted)(void *store, int64_t limit, int64_t *ids);       /* ids of the first `limit` by score */
+  int64_t (*sum)(void *store);                                    /* of qty */
+  double (*average)(void *store);                                 /* of score */
   void (*commits)(void *store, int64_t n, uint64_t from, uint64_t count, uint64_t *each); /* each: ns, may be NULL */
   void (*background_sync)(void *store);
-  double (*open_close)(void *store, int64_t count);                               /* ns in all */
+  double (*open_close)(void *store, int64_t count); /* ns in all */
   /* ns of each into `each`, the clock's cost included */
   void (*advance)(void *store, int64_t n, int64_t count, uint64_t *each);
-  uint64_t (*reads)(void *store, int64_t n, uint64_t from, uint64_t snapshots);   /* 100 reads in each snapshot */
+  uint64_t (*reads)(void *store, int64_t n, uint64_t from, uint64_t snapshots); /* 100 reads in each snapshot */
   void *(*pin)(void *store);
   void (*unpin)(void *store, void *pin);
   uint64_t (*compacted)(void *store, const char *copy); /* bytes on disk once compacted */
 } bench_peer;
 
-extern const bench_peer bench_lmdb; /* option 1: MDB_WRITEMAP */
+extern const bench_peer bench_lmdb;
 extern const bench_peer bench_sqlite;
+
+/* ---- the loops that both peers share: inlined, so that no call through a pointer is on the clock ---- */
+
+typedef void (*bench_step)(void *store, int64_t n, uint64_t k);
+
+/* Steps k = from ..< from + count; ns of each into `each`, where that is given. */
+static inline __attribute__((always_inline)) void bench_each(bench_step step, void *store, int64_t n, uint64_t from,
+                                                             uint64_t count, uint64_t *each) {
+  if (!each) {
+    for (uint64_t k = from; k < from + count; k++) step(store, n, k);
+    return;
+  }
+  for (uint64_t k = from; k < from + count; k++) {
+    uint64_t t = bench_now();
+    step(store, n, k);
+    each[k - from] = bench_now() - t;
+  }
+}
+
+/* Steps with something done before each, off the clock. */
+static inline __attribute__((always_inline)) void bench_each_after(bench_step before, void *writer, bench_step step,
+                                                                   void *store, int64_t n, uint64_t count,
+                                                                   uint64_t *each) {
+  for (uint64_t k = 0; k < count; k++) {
+    before(writer, n, k);
+    uint64_t t = bench_now();
+    step(store, n, k);
+    each[k] = bench_now() - t;
+  }
+}
+
+/* ns of `count` steps together. */
+static inline __attribute__((always_inline)) double bench_all(bench_step step, void *store, int64_t n, uint64_t count) {
+  uint64_t start = bench_now();
+  bench_each(step, store, n, 0, count, NULL);
+  return (double)(bench_now() - start);
+}
 #endif
