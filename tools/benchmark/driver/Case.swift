@@ -23,7 +23,9 @@ extension Case {
   /// `reef-bench case WORKLOAD GROUP PROGRAM N MEMORY DISK PACE`: prepares, says "ready", measures once for each "run".
   static func main(_ arguments: ArraySlice<String>) {
     let words = Array(arguments)
-    guard words.count == 7, let n = Int(words[3]), let pace = Double(words[6]) else { fail("wrong case arguments \(words)") }
+    guard words.count == 7, let n = Int(words[3]), let pace = Double(words[6]) else {
+      fail("wrong case arguments \(words)")
+    }
     let request = Case(
       workload: words[0], group: words[1], program: words[2], n: n, memory: words[4], disk: words[5], pace: pace)
     let prepared = request.prepare()
@@ -119,7 +121,9 @@ extension Case {
           return [Measurement(variant: group, value: Double(bench_now() - start) / Double(n), unit: "ns", check: sum)]
         case "W3":
           let sum = bench_floor_lookup(data, Int64(lookups))
-          return [Measurement(variant: group, value: Double(bench_now() - start) / Double(lookups), unit: "ns", check: sum)]
+          return [
+            Measurement(variant: group, value: Double(bench_now() - start) / Double(lookups), unit: "ns", check: sum)
+          ]
         default:
           let found = bench_floor_filter(data)
           return [Measurement(variant: group, value: Double(bench_now() - start) / 1e6, unit: "ms", check: found)]
@@ -136,7 +140,8 @@ extension Case {
       default: BENCH_KEY_DENSE
       }
     let store = loaded(memory, key: key)
-    let partner = group == "two" ? Helper(["partner", "lookup", program, path(memory), String(n), String(lookups)]) : nil
+    let partner =
+      group == "two" ? Helper(["partner", "lookup", program, path(memory), String(n), String(lookups)]) : nil
     partner?.expect("ready")
     return Prepared(
       measure: {
