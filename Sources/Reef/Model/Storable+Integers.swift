@@ -14,7 +14,7 @@ extension StorableInteger {
   }
   @inlinable public var storedValue: Value { .int(Int64(self)) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.int) }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, int: Int64(self))
   }
 }
@@ -34,7 +34,7 @@ extension StorableWideUnsigned {
   @inlinable public static var valueType: ValueType { .uint64 }
   @inlinable public var storedValue: Value { .uint(UInt64(self)) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self.init(truncatingIfNeeded: cell.bits) }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, uint: UInt64(self))
   }
 }

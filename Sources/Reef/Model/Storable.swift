@@ -44,7 +44,7 @@ extension Optional: Storable where Wrapped: StorableScalar {
   @inlinable public static var isOptional: Bool { true }
   @inlinable public var storedValue: Value { self?.storedValue ?? .null }
   @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.isNull ? nil : Wrapped(cell) }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     if let self { self.encode(into: &encoder, column: column) } else { encoder.setNull(column: column) }
   }
 }
@@ -59,7 +59,9 @@ extension Bool: StorableScalar {
   }
   @inlinable public var storedValue: Value { .bool(self) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.bool }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) { encoder.set(column: column, bool: self) }
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
+    encoder.set(column: column, bool: self)
+  }
 }
 
 extension Float: OrderedStorable, Summable {
@@ -72,7 +74,7 @@ extension Float: OrderedStorable, Summable {
   }
   @inlinable public var storedValue: Value { .float(self) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.float }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, float: self)
   }
 }
@@ -87,7 +89,7 @@ extension Double: OrderedStorable, Summable {
   }
   @inlinable public var storedValue: Value { .double(self) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.double }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, double: self)
   }
 }
@@ -100,7 +102,7 @@ extension String: StorableScalar, OrderedStorable {
   }
   @inlinable public var storedValue: Value { .string(self) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self = cell.string }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, string: self)
   }
 }
@@ -116,7 +118,7 @@ extension Data: StorableScalar, OrderedStorable {
     let bytes = cell.bytes
     self = bytes.isEmpty ? Data() : Data(bytes)
   }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     withUnsafeBytes { encoder.set(column: column, bytes: $0) }
   }
 }
@@ -129,7 +131,7 @@ extension Date: StorableScalar, OrderedStorable {
   }
   @inlinable public var storedValue: Value { .date(timeIntervalSinceReferenceDate) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self.init(timeIntervalSinceReferenceDate: cell.double) }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     encoder.set(column: column, double: timeIntervalSinceReferenceDate)
   }
 }
@@ -142,7 +144,7 @@ extension UUID: StorableScalar, OrderedStorable {
   }
   @inlinable public var storedValue: Value { .uuid(UUIDBytes(self)) }
   @inlinable @inline(__always) public init(_ cell: Cell) { self = UUID(cell.uuid) }
-  @inlinable public func encode(into encoder: inout RowEncoder, column: Int) {
+  @inlinable @inline(__always) public func encode(into encoder: inout RowEncoder, column: Int) {
     let bytes = UUIDBytes(self)
     encoder.set(column: column, uuidHigh: bytes.high, low: bytes.low)
   }
@@ -172,7 +174,7 @@ extension UUID {
 
 extension RowEncoder {
   /// Sets a column from a stored type: what `encode(into:)` of a ``Model`` calls for each property.
-  @inlinable public mutating func set<V: Storable>(_ column: Int, _ value: V) {
+  @inlinable @inline(__always) public mutating func set<V: Storable>(_ column: Int, _ value: V) {
     value.encode(into: &self, column: column)
   }
 }

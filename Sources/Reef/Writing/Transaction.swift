@@ -48,6 +48,22 @@ extension Transaction {
   /// Adds objects, in order. The first whose key is taken throws, and those before it stay added.
   @inlinable public func insert<M: Model>(contentsOf objects: some Sequence<M>) throws(StoreError) {
     let table = types.table(M.self)
+    let owner = owner
+    // Objects that lie side by side are encoded where they are: iterating would copy each, strings and all.
+    let failure: StoreError?? = objects.withContiguousStorageIfAvailable { objects in
+      for index in objects.indices {
+        do throws(StoreError) {
+          _ = try owner.insert(table: table) { objects[index].encode(into: &$0) }
+        } catch {
+          return error
+        }
+      }
+      return nil
+    }
+    if let failure {
+      if let failure { throw failure }
+      return
+    }
     for object in objects { _ = try owner.insert(table: table) { object.encode(into: &$0) } }
   }
 

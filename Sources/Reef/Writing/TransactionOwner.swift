@@ -8,6 +8,9 @@
   /// Where values of an upsert are kept, by table.
   private var records: [Int: RowRecord] = [:]
   @exclusivity(unchecked) private(set) var baseVersion: UInt64
+  /// The table that was inserted into last in this transaction, and where its next row may go.
+  @exclusivity(unchecked) @usableFromInline var appended = -1
+  @exclusivity(unchecked) @usableFromInline var appending: UnsafeMutablePointer<TableWriter.State>?
 
   /// `view`: any version of the store, which is never read.
   init(_ write: WriteTransaction, _ view: ReadView) {
@@ -64,12 +67,26 @@
     return try change()
   }
 
-  @usableFromInline func insert(
+  /// Rows that follow each other go straight into the open leaf; the first, and every one that does not, the long way.
+  @inlinable @inline(__always) func insert(
+    table: Int, _ encode: (inout RowEncoder) -> Void
+  ) throws(StoreError) -> Int64 {
+    if appended == table, let appending, let key = TableWriter.State.append(appending, encode) {
+      generation &+= 1
+      return key
+    }
+    return try insertSlowly(table: table, encode)
+  }
+
+  @inline(never) @usableFromInline func insertSlowly(
     table: Int, _ encode: (inout RowEncoder) -> Void
   ) throws(StoreError) -> Int64 {
     try checkOpen()
     defer { generation &+= 1 }
-    return try write.insert(table: table, encode)
+    let key = try write.insert(table: table, encode)
+    appended = table
+    appending = write.appending(table: table)
+    return key
   }
 
   /// Inserts, or sets every property of the object that has the key. Properties that are the same already do not count as
@@ -130,6 +147,7 @@
 
   private func close() {
     isOpen = false
+    appending = nil
     generation &+= 1
   }
 }

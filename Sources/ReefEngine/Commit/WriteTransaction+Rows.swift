@@ -32,6 +32,9 @@ extension WriteTransaction {
     return try insertIndexed(table, scratch, row)
   }
 
+  /// Where rows may be appended without asking, once this transaction inserted one: until it ends.
+  package func appending(table index: Int) -> UnsafeMutablePointer<TableWriter.State> { writer.tables[index].state }
+
   @inline(never)
   private func insertIndexed(_ table: TableWriter, _ scratch: LeafScratch, _ row: Int) throws(StoreError) -> Int64 {
     let space = writer.state

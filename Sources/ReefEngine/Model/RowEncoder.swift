@@ -55,9 +55,12 @@ public struct RowEncoder {
   /// Columns set so far, of the first 64.
   @usableFromInline package var written: UInt64 = 0
   @usableFromInline package var isInvalid = false
+  /// A value does not fit into a leaf, or may not: the row takes the long way.
+  @usableFromInline package var isLong = false
 
   @usableFromInline static var stride: Int { @inline(__always) get { 264 } }
   @usableFromInline static var nullWords: Int { @inline(__always) get { 5 } }
+  @usableFromInline static var longestInline: Int { @inline(__always) get { 512 } }
 
   @inlinable @inline(__always)
   package init(
@@ -100,13 +103,21 @@ public struct RowEncoder {
   /// The string's UTF-8 bytes are copied.
   @inlinable @inline(__always)
   public mutating func set(column: Int, string value: String) {
+    // Native strings are contiguous: no copy of the string, and nothing retained.
+    let wasContiguous: Void? = value.utf8.withContiguousStorageIfAvailable {
+      set(column: column, bytes: UnsafeRawBufferPointer($0))
+    }
+    if wasContiguous == nil { set(column: column, foreign: value) }
+  }
+  @inline(never) @usableFromInline
+  mutating func set(column: Int, foreign value: String) {
     var value = value
-    let cell = value.withUTF8 { arena.pointee.append(UnsafeRawBufferPointer($0)) }
-    put(column, 1, cell)
+    value.withUTF8 { set(column: column, bytes: UnsafeRawBufferPointer($0)) }
   }
   /// String or Data, as bytes, which are copied.
   @inlinable @inline(__always)
   public mutating func set(column: Int, bytes: UnsafeRawBufferPointer) {
+    if bytes.count > RowEncoder.longestInline { isLong = true }
     put(column, 1, arena.pointee.append(bytes))
   }
   /// The two halves of a UUID as big-endian numbers.

@@ -5,6 +5,8 @@
 package final class LeafScratch: @unchecked Sendable {
   package static var stride: Int { @inline(__always) get { 264 } }
   package static var nullWords: Int { @inline(__always) get { 5 } }
+  /// Where a row lies that belongs into another leaf, beyond the rows of this one.
+  package static var incoming: Int { @inline(__always) get { 256 } }
   static var blobBit: UInt64 { @inline(__always) get { 1 << 63 } }
 
   package let columns: Int

@@ -163,11 +163,7 @@ extension TableWriter {
     let depth = depth
     try ownPath(&space, levels: depth)
     setEntry(above: depth, UInt64(space.ref(of: leaf)))
-    // Lower bounds on the left edge follow a first key that became smaller.
-    for level in 0..<depth where path[level].index == 0 && !Self.isDense(path[level].node) {
-      let keys = Self.keys(path[level].node)
-      if first < keys[0] { keys[0] = first }
-    }
+    lowerEdge(to: first)
     try retireLeaf(&space, try leafView(space, old), old)
   }
 

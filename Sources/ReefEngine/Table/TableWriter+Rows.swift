@@ -10,8 +10,8 @@ extension TableWriter {
     }
     spare.arena.pointee.used = 0
     spare.clearNulls()
-    if spare.columns > 64 { spare.clear(row: 0) }
-    return (spare, 0)
+    if spare.columns > 64 { spare.clear(row: LeafScratch.incoming) }
+    return (spare, LeafScratch.incoming)
   }
 
   /// Drops a row that was encoded but not inserted.
@@ -44,9 +44,55 @@ extension TableWriter {
     if source === scratch {
       spare.arena.pointee.used = 0
       spare.clearNulls()
-      move(from: scratch, row, to: spare, 0)
+      move(from: scratch, row, to: spare, LeafScratch.incoming)
       scratch.clear(row: row)
     }
+    if !covers(key) {
+      try flush(&space)
+      state.pointee.isOpen = false
+      switch try insertClosed(&space, key: key) {
+      case .inserted: return true
+      case .duplicate: return false
+      case .needsOpening: break
+      }
+    }
+    return try insertOpen(&space, key: key)
+  }
+
+  /// Inserts in place, where the key belongs into a leaf that is there and to which no run of keys in order is being
+  /// appended.
+  private func insertClosed(
+    _ space: inout Space, key: Int64
+  ) throws(StoreError) -> InPlace {
+    let wasAppending = state.pointee.isAppending
+    state.pointee.isAppending = false
+    guard case .leaf(var node) = try locate(space, key) else { return .needsOpening }
+    var leaf = try leafView(space, node)
+    guard leaf.count > 0 else { return .needsOpening }
+    let last = leaf.key(leaf.count &- 1)
+    if key > last, leaf.count >= Self.capacity || wasAppending && state.pointee.appendedKey == last {
+      return .needsOpening
+    }
+    if leaf.count >= Self.capacity {
+      if leaf.find(key) >= 0 { return .duplicate }
+      try open(&space, for: key)
+      try pack(&space, splitAt: Self.capacity / 2)
+      state.pointee.isOpen = false
+      guard case .leaf(let half) = try locate(space, key) else { return .needsOpening }
+      node = half
+      leaf = try leafView(space, node)
+      if leaf.count == 0 || leaf.count >= Self.capacity { return .needsOpening }
+    }
+    let outcome = try insertInPlace(&space, node, leaf, key: key)
+    if key > last, outcome == .inserted {
+      state.pointee.isAppending = true
+      state.pointee.appendedKey = key
+    }
+    return outcome
+  }
+
+  private func insertOpen(_ space: inout Space, key: Int64) throws(StoreError) -> Bool {
+    let incoming = LeafScratch.incoming
     while true {
       if covers(key), state.pointee.rows == Self.capacity {
         // Full: keys in order leave it full, others split it in halves.
@@ -66,7 +112,7 @@ extension TableWriter {
     let at = position(key)
     if at < state.pointee.rows, scratch.keys[at] == key { return false }
     scratch.shift(from: at, count: state.pointee.rows, by: 1)
-    move(from: spare, 0, to: scratch, at)
+    move(from: spare, incoming, to: scratch, at)
     try makeBlobs(&space, scratch, at)
     scratch.keys[at] = key
     state.pointee.rows += 1

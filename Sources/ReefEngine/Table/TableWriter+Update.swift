@@ -1,7 +1,7 @@
 /// Changing one property of one row: in place in a column node of the transaction's own where the value fits, else that
 /// one column is packed anew.
 extension TableWriter {
-  package enum Outcome: Equatable { case missing, unchanged, changed }
+  @usableFromInline package enum Outcome: Equatable { case missing, unchanged, changed }
 
   /// Sets a scalar property; `bits` as in `RowEncoder`.
   package func update(
@@ -124,7 +124,7 @@ extension TableWriter {
 
   /// The located leaf as the transaction's own, with a place for every column.
   @inline(__always)
-  private func ownLeaf(
+  func ownLeaf(
     _ space: inout Space, _ found: UnsafeMutableRawPointer
   ) throws(StoreError) -> UnsafeMutableRawPointer {
     if space.isOwned(found) { return found }

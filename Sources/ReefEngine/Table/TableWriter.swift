@@ -5,7 +5,7 @@
 /// leaf and writes the counters; the tree is whole and readable after it.
 ///
 /// One per table and process, reused from transaction to transaction. All methods need the writer word.
-package final class TableWriter: @unchecked Sendable {
+@usableFromInline package final class TableWriter: @unchecked Sendable {
   package let index: Int
   package let schema: TypeSchema
   package let keyKind: TypeSchema.KeyKind
@@ -14,37 +14,14 @@ package final class TableWriter: @unchecked Sendable {
   let spare: LeafScratch
   package let state: UnsafeMutablePointer<State>
   let path: UnsafeMutablePointer<PathStep>
+  /// One per column, while a row is inserted in place.
+  let gaps: UnsafeMutablePointer<ColumnGap>
   let bytesColumns: [Int]
   /// Columns with a secondary index, in the order of their roots in the table's node.
   package let indexedColumns: [Int]
   /// Whether changing a column touches nothing else.
   private let plain: [Bool]
   package var hasIndexes: Bool { !indexedColumns.isEmpty }
-
-  package struct State {
-    /// The table's node; owned by the transaction once `isOwned`.
-    package var node: UnsafeMutableRawPointer
-    package var isOwned = false
-    /// Serial number of the transaction that loaded it.
-    package var transaction: UInt64 = 0
-    package var count: UInt64 = 0
-    package var nextKey: Int64 = 0
-    package var keyIndexRoot: UInt64 = 0
-    package var keyIndexDepth: Int = 0
-    // The open leaf: its rows lie in `scratch`.
-    var isOpen = false
-    var isDirty = false
-    /// It has no node in the tree yet.
-    var isNew = false
-    var rows = 0
-    /// Keys that belong into it.
-    var low: Int64 = 0
-    var high: Int64 = 0
-    /// Why the last change that did nothing did nothing.
-    var lastOutcome = Outcome.missing
-    /// Length of the column node that was built last.
-    var lastColumnLength = 0
-  }
 
   struct PathStep {
     var node: UnsafeMutableRawPointer
@@ -58,10 +35,13 @@ package final class TableWriter: @unchecked Sendable {
     scratch = LeafScratch(schema)
     spare = LeafScratch(schema)
     state = .allocate(capacity: 1)
-    state.initialize(to: State(node: UnsafeMutableRawPointer(scratch.keys)))
+    state.initialize(to: State(scratch, schema))
     path = .allocate(capacity: TableView.maximumDepth + 2)
     path.initialize(
       repeating: PathStep(node: UnsafeMutableRawPointer(scratch.keys), index: 0), count: TableView.maximumDepth + 2)
+    gaps = .allocate(capacity: max(1, scratch.columns))
+    gaps.initialize(
+      repeating: ColumnGap(node: UnsafeMutableRawPointer(scratch.keys), length: 0), count: max(1, scratch.columns))
     let indexed = schema.indexedColumns
     indexedColumns = indexed
     plain = schema.properties.indices.map { !indexed.contains($0) && schema.key != $0 }
@@ -75,6 +55,7 @@ package final class TableWriter: @unchecked Sendable {
   deinit {
     state.deallocate()
     path.deallocate()
+    gaps.deallocate()
   }
 
   /// Begins with what the transaction's root says of the table.
@@ -91,6 +72,7 @@ package final class TableWriter: @unchecked Sendable {
     state.pointee.keyIndexDepth = Int(node.load(fromByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self))
     state.pointee.isOpen = false
     state.pointee.isDirty = false
+    state.pointee.isAppending = false
     state.pointee.transaction = transaction
   }
 
