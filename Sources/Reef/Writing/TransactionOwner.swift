@@ -71,9 +71,13 @@
   @inlinable @inline(__always) func insert(
     table: Int, _ encode: (inout RowEncoder) -> Void
   ) throws(StoreError) -> Int64 {
-    if appended == table, let appending, let key = TableWriter.State.append(appending, encode) {
+    if appended == table, let appending {
+      if let key = TableWriter.State.append(appending, encode) {
+        generation &+= 1
+        return key
+      }
       generation &+= 1
-      return key
+      if let key = try TableWriter.State.insertAway(appending, encode) { return key }
     }
     return try insertSlowly(table: table, encode)
   }

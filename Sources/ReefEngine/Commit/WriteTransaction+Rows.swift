@@ -33,7 +33,13 @@ extension WriteTransaction {
   }
 
   /// Where rows may be appended without asking, once this transaction inserted one: until it ends.
-  package func appending(table index: Int) -> UnsafeMutablePointer<TableWriter.State> { writer.tables[index].state }
+  package func appending(table index: Int) -> UnsafeMutablePointer<TableWriter.State> {
+    let table = writer.tables[index]
+    table.state.pointee.table = .passUnretained(table)
+    table.state.pointee.writer = writer.state
+    table.state.pointee.usable = engine.session.usable
+    return table.state
+  }
 
   @inline(never)
   private func insertIndexed(_ table: TableWriter, _ scratch: LeafScratch, _ row: Int) throws(StoreError) -> Int64 {

@@ -7,12 +7,14 @@ package final class LeafScratch: @unchecked Sendable {
   package static var nullWords: Int { @inline(__always) get { 5 } }
   /// Where a row lies that belongs into another leaf, beyond the rows of this one.
   package static var incoming: Int { @inline(__always) get { 256 } }
+  static var isOptional: UInt8 { @inline(__always) get { 2 } }
+  static var isUUID: UInt8 { @inline(__always) get { 4 } }
   static var blobBit: UInt64 { @inline(__always) get { 1 << 63 } }
 
   package let columns: Int
   package let types: [ValueType]
   let optional: [Bool]
-  /// Bit 0: bytes in the arena; the rest unused.
+  /// Bit 0: bytes in the arena; the others below.
   let kinds: UnsafeMutablePointer<UInt8>
   package let keys: UnsafeMutablePointer<Int64>
   package let cells: UnsafeMutablePointer<UInt64>
@@ -27,7 +29,9 @@ package final class LeafScratch: @unchecked Sendable {
     kinds = .allocate(capacity: max(1, columns))
     for (column, type) in types.enumerated() {
       let isBytes = type == .string || type == .data || type == .uuid
-      kinds[column] = isBytes ? 1 : 0
+      kinds[column] =
+        (isBytes ? 1 : 0) | (optional[column] ? LeafScratch.isOptional : 0)
+        | (type == .uuid ? LeafScratch.isUUID : 0)
     }
     keys = .allocate(capacity: LeafScratch.stride)
     keys.initialize(repeating: 0, count: LeafScratch.stride)

@@ -18,20 +18,15 @@ extension TableWriter {
     let at = leaf.lowerBound(key)
     if at < count, leaf.key(at) == key { return .duplicate }
     for column in 0..<source.columns {
-      guard try fits(leaf, column, source, row) else { return .needsOpening }
+      guard try prepare(leaf, column, source, row) else { return .needsOpening }
     }
     let node = try ownLeaf(&space, found)
-    for column in 0..<source.columns {
-      let entry = leaf.columnEntry(column)
-      if entry & 0xffff_ffff == 0 {
-        gaps[column] = ColumnGap(node: node, length: 0)
-        continue
-      }
-      let old = try space.enter(entry, kind: NodeKind.column)
-      let length = Self.grownLength(try leaf.column(column), old, by: source, column, row)
-      let grown = try Self.withRoom(&space, old, length)
-      if grown != old { LeafBuilder.setEntry(node, column, UInt64(space.ref(of: grown))) }
-      gaps[column] = ColumnGap(node: grown, length: length)
+    for column in 0..<source.columns where gaps[column].length > 0 {
+      let old = gaps[column].node
+      let grown = try Self.withRoom(&space, old, gaps[column].length)
+      if grown == old { continue }
+      LeafBuilder.setEntry(node, column, UInt64(space.ref(of: grown)))
+      gaps[column].node = grown
     }
     try insertKey(&space, node, leaf, key, at: at)
     // From here on nothing fails.
@@ -63,31 +58,48 @@ extension TableWriter {
 
   // MARK: Whether it fits
 
-  private func fits(
+  /// Notes the column's node and what length it will have. False: it has no place for the row's value.
+  @inline(__always)
+  private func prepare(
     _ leaf: LeafView, _ column: Int, _ source: LeafScratch, _ row: Int
   ) throws(StoreError) -> Bool {
-    let type = source.types[column]
+    let kind = source.kinds[column]
     let cell = source.cell(column, row).pointee
-    let isNull = source.optional[column] && source.isNull(column, row)
+    let isNull = kind & LeafScratch.isOptional != 0 && source.isNull(column, row)
     let view = try leaf.column(column)
-    if view.isAbsent { return source.optional[column] ? isNull : type != .uuid && cell &>> 32 | cell == 0 }
-    if isNull, view.nulls == nil { return false }
-    guard view.count == leaf.count else { return false }
+    if view.isAbsent {
+      gaps[column].length = 0
+      return kind & LeafScratch.isOptional != 0 ? isNull : kind & LeafScratch.isUUID == 0 && cell &>> 32 | cell == 0
+    }
+    guard view.count == leaf.count, !isNull || view.nulls != nil else { return false }
+    // The view was made of the node that this entry names.
+    let node = UnsafeMutableRawPointer(
+      mutating: leaf.view.base + Int(truncatingIfNeeded: (leaf.columnEntry(column) & 0xffff_ffff) &<< 4))
+    let start = view.values - UnsafeRawPointer(node)
+    let isBytes = kind & 1 != 0
+    var length = start &+ ColumnForm.fixedSize(view.form, count: view.count &+ 1, valueLength: view.valueLength)
     switch view.form {
-    case ColumnForm.uuid: return type == .uuid && (isNull || source.bytes(cell).count == 16)
-    case ColumnForm.fixed: return Self.isBytes(type) && cell &>> 32 == UInt64(view.valueLength)
-    case ColumnForm.short, ColumnForm.long:
-      guard Self.isBytes(type), cell & LeafScratch.blobBit == 0 else { return false }
-      let length = Int(cell &>> 32)
+    case ColumnForm.int8, ColumnForm.int16, ColumnForm.int32:
+      let unused = UInt64(64 &- 8 &<< Int(view.form &- 1))
+      let signed = Int64(bitPattern: cell)
+      guard !isBytes, (signed &<< Int64(unused)) &>> Int64(unused) == signed else { return false }
+    case ColumnForm.bits, ColumnForm.int64, ColumnForm.float: if isBytes { return false }
+    case ColumnForm.uuid:
+      guard kind & LeafScratch.isUUID != 0, isNull || source.bytes(cell).count == 16 else { return false }
+    case ColumnForm.fixed:
+      guard isBytes, kind & LeafScratch.isUUID == 0, cell &>> 32 == UInt64(view.valueLength) else { return false }
+    default:
+      guard isBytes, kind & LeafScratch.isUUID == 0, cell & LeafScratch.blobBit == 0 else { return false }
+      let added = Int(cell &>> 32)
       let total = Self.total(view)
       // Offsets out of order: opening the leaf tells of the damage.
-      guard length <= LeafBuilder.longestInline, total <= view.byteCount else { return false }
-      return total &+ length <= LeafBuilder.columnLimit
-    default: return !Self.isBytes(type) && type != .uuid && Self.fits(cell, view.form, type)
+      guard total <= view.byteCount, added <= LeafBuilder.longestInline, total &+ added <= LeafBuilder.columnLimit
+      else { return false }
+      length = length &+ total &+ added
     }
+    gaps[column] = ColumnGap(node: node, length: length)
+    return true
   }
-
-  private static func isBytes(_ type: ValueType) -> Bool { type == .string || type == .data }
 
   /// Bytes of all values of a column of varying lengths.
   private static func total(_ view: ColumnView) -> Int {
@@ -98,16 +110,6 @@ extension TableWriter {
   }
 
   // MARK: Room
-
-  /// Length of the column's node with the row's value.
-  private static func grownLength(
-    _ view: ColumnView, _ node: UnsafeRawPointer, by source: LeafScratch, _ column: Int, _ row: Int
-  ) -> Int {
-    let start = view.values - node
-    let fixed = ColumnForm.fixedSize(view.form, count: view.count &+ 1, valueLength: view.valueLength)
-    guard view.form == ColumnForm.short || view.form == ColumnForm.long else { return start &+ fixed }
-    return start &+ fixed &+ total(view) &+ Int(source.cell(column, row).pointee &>> 32)
-  }
 
   /// The node where it is the transaction's own and its block has room, else a copy in a block that has.
   static func withRoom(
@@ -249,6 +251,7 @@ extension TableWriter {
   }
 
   /// End offsets, then bytes: both move up, the bytes behind the new value by its length as well.
+  @inline(__always)
   private static func insertBytes<End: FixedWidthInteger>(
     _ bytes: UnsafeRawBufferPointer, _ values: UnsafeMutableRawPointer, count: Int, at: Int, _: End.Type
   ) {

@@ -47,6 +47,11 @@ extension TableWriter {
       move(from: scratch, row, to: spare, LeafScratch.incoming)
       scratch.clear(row: row)
     }
+    return try insertIncoming(&space, key: key)
+  }
+
+  /// Inserts the row that was encoded in `spare`. False: the key exists, and nothing changed.
+  func insertIncoming(_ space: inout Space, key: Int64) throws(StoreError) -> Bool {
     if !covers(key) {
       try flush(&space)
       state.pointee.isOpen = false

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What a table writer keeps from change to change, in memory that stays where it is.
 extension TableWriter {
   @usableFromInline package struct State {
@@ -29,6 +31,15 @@ extension TableWriter {
     /// All columns written; 0, which no row has, where rows of the table always take the long way.
     @usableFromInline let fullMask: UInt64
     @usableFromInline let keyColumn: Int
+    /// Whether `spare` may have null bits that a new row has to clear.
+    @usableFromInline let hasOptional: Bool
+    @usableFromInline let spareCells: UnsafeMutablePointer<UInt64>
+    @usableFromInline let spareNulls: UnsafeMutablePointer<UInt64>
+    @usableFromInline let spareArena: UnsafeMutablePointer<ByteArena>
+    /// Set while a transaction that inserted into the table runs.
+    var table: Unmanaged<TableWriter>?
+    var writer: UnsafeMutablePointer<Writer.State>?
+    var usable: UnsafeMutablePointer<Atomic<UInt64>>?
 
     /// The row put in place last came to lie at the end of its leaf, with this key: another after it opens the leaf.
     var isAppending = false
@@ -38,7 +49,7 @@ extension TableWriter {
     /// Length of the column node that was built last.
     var lastColumnLength = 0
 
-    init(_ scratch: LeafScratch, _ schema: TypeSchema) {
+    init(_ scratch: LeafScratch, spare: LeafScratch, _ schema: TypeSchema) {
       node = UnsafeMutableRawPointer(scratch.keys)
       cells = scratch.cells
       nulls = scratch.nulls
@@ -46,6 +57,10 @@ extension TableWriter {
       arena = scratch.arena
       keys = scratch.keys
       columns = scratch.columns
+      spareCells = spare.cells
+      spareNulls = spare.nulls
+      spareArena = spare.arena
+      hasOptional = schema.properties.contains(where: \.isOptional)
       let hasIndexes = schema.properties.indices.contains { schema.properties[$0].isIndexed && schema.key != $0 }
       if case .integer(let column) = schema.keyKind, !hasIndexes, scratch.columns <= 64 {
         keyColumn = column
@@ -89,6 +104,48 @@ extension TableWriter.State {
     }
     forget(state, row: row, used: used)
     return nil
+  }
+
+  /// Inserts a row that does not follow the last one, in place. Nil: it has to go the general way, and nothing was done.
+  @inlinable @inline(__always)
+  package static func insertAway(
+    _ state: UnsafeMutablePointer<TableWriter.State>, _ encode: (inout RowEncoder) -> Void
+  ) throws(StoreError) -> Int64? {
+    guard state.pointee.fullMask != 0, !state.pointee.isOpen else { return nil }
+    let row = DataLayout.Leaf.capacity
+    state.pointee.spareArena.pointee.used = 0
+    if state.pointee.hasOptional {
+      for column in 0..<state.pointee.columns {
+        state.pointee.spareNulls[column &* RowEncoder.nullWords &+ row &>> 6] = 0
+      }
+    }
+    var encoder = RowEncoder(
+      cells: state.pointee.spareCells, nulls: state.pointee.spareNulls, kinds: state.pointee.kinds,
+      arena: state.pointee.spareArena, columns: state.pointee.columns, row: row)
+    encode(&encoder)
+    guard encoder.written == state.pointee.fullMask, !encoder.isInvalid, !encoder.isLong,
+      !state.pointee.spareArena.pointee.overflowed
+    else {
+      state.pointee.spareArena.pointee.overflowed = false
+      return nil
+    }
+    return try insertAway(state)
+  }
+
+  @inline(never) @usableFromInline
+  static func insertAway(_ state: UnsafeMutablePointer<TableWriter.State>) throws(StoreError) -> Int64? {
+    guard let writer = state.pointee.writer, let table = state.pointee.table?.takeUnretainedValue(),
+      let usable = state.pointee.usable, usable.pointee.load(ordering: .relaxed) == 1
+    else { return nil }
+    let cell = state.pointee.spareCells + (state.pointee.keyColumn &* LeafScratch.stride &+ LeafScratch.incoming)
+    let key = Int64(bitPattern: cell.pointee)
+    cell.pointee = 0
+    do throws(StoreError) {
+      return try table.insertIncoming(&writer.pointee.space, key: key) ? key : nil
+    } catch {
+      writer.pointee.isBroken = true
+      throw error
+    }
   }
 
   /// Leaves nothing of a row that was encoded in vain.

@@ -35,7 +35,7 @@
     scratch = LeafScratch(schema)
     spare = LeafScratch(schema)
     state = .allocate(capacity: 1)
-    state.initialize(to: State(scratch, schema))
+    state.initialize(to: State(scratch, spare: spare, schema))
     path = .allocate(capacity: TableView.maximumDepth + 2)
     path.initialize(
       repeating: PathStep(node: UnsafeMutableRawPointer(scratch.keys), index: 0), count: TableView.maximumDepth + 2)
