@@ -39,10 +39,11 @@ package final class LockFile: @unchecked Sendable {
 
   /// Alone: backs the initial size, and makes everything zero, whatever was there.
   func reset() throws(SystemError) {
+    let before = try size()
     try grow(to: LockLayout.initialSize)
     // Not ready first: whoever looks from now on waits.
     memory.storeRelease(LockLayout.Header.ready, 0)
-    memory.base.zero(LockLayout.initialSize)
+    memory.base.clear(min(before, LockLayout.initialSize))
     let length = try size() - LockLayout.initialSize
     if length > 0 {
       // Never truncated: an earlier member of the session may still have it mapped.

@@ -11,11 +11,14 @@ enum SessionRegistry {
     var uses: Int
   }
   private struct State {
-    var open: [FileIdentity: Entry] = [:]
+    // Lists, for they are short, and the first use of a `Dictionary` or `Set` of some type takes 50 µs of an open.
+    var open: [Entry] = []
     /// Paths that are being opened or left right now.
-    var changing: Set<String> = []
+    var changing: [String] = []
     var generation: UInt64 = 0
     var leavesAtExit = false
+
+    func index(of identity: FileIdentity) -> Int? { open.firstIndex { $0.session.data.identity == identity } }
   }
   nonisolated(unsafe) private static var state = State()
 
@@ -35,36 +38,40 @@ enum SessionRegistry {
 
   /// Waits until no other thread opens or leaves the store at `path`.
   static func enter(_ path: String, _ deadline: Deadline) throws(StoreError) {
-    while !withState({ $0.changing.insert(path).inserted }) {
+    while !withState({ state in
+      if state.changing.contains(path) { return false }
+      state.changing.append(path)
+      return true
+    }) {
       if deadline.isPast { throw .busy(holder: nil) }
       usleep(500)
     }
   }
 
-  static func exit(_ path: String) { withState { _ = $0.changing.remove(path) } }
+  static func exit(_ path: String) { withState { state in state.changing.removeAll { $0 == path } } }
 
   /// Path of the open store whose data file is mapped there.
   static func path(mappedAt base: UnsafeRawPointer) -> String? {
-    withState { state in state.open.values.first { UnsafeRawPointer($0.session.data.base) == base }?.session.data.path }
+    withState { state in state.open.first { UnsafeRawPointer($0.session.data.base) == base }?.session.data.path }
   }
 
   /// The open session of that file, with one more user.
   static func use(_ identity: FileIdentity) -> Session? {
     withState { state in
-      state.open[identity]?.uses += 1
-      return state.open[identity]?.session
+      guard let index = state.index(of: identity) else { return nil }
+      state.open[index].uses += 1
+      return state.open[index].session
     }
   }
 
   /// Enters a new session. Another that is of the same file wins, with one more user: it came in by another path.
   static func add(_ session: Session) -> Session {
     let winner = withState { state -> Session in
-      let identity = session.data.identity
-      if let found = state.open[identity] {
-        state.open[identity]?.uses += 1
-        return found.session
+      if let index = state.index(of: session.data.identity) {
+        state.open[index].uses += 1
+        return state.open[index].session
       }
-      state.open[identity] = Entry(session: session, uses: 1)
+      state.open.append(Entry(session: session, uses: 1))
       return session
     }
     if session.isInMemory { leaveAtExit() }
@@ -74,13 +81,12 @@ enum SessionRegistry {
   /// One user less. True: it was the last, and the session is no longer entered.
   static func drop(_ session: Session) -> Bool {
     withState { state in
-      let identity = session.data.identity
-      guard let entry = state.open[identity], entry.session === session else { return false }
-      if entry.uses > 1 {
-        state.open[identity]?.uses -= 1
+      guard let index = state.index(of: session.data.identity), state.open[index].session === session else {
         return false
       }
-      state.open[identity] = nil
+      state.open[index].uses -= 1
+      if state.open[index].uses > 0 { return false }
+      state.open.remove(at: index)
       return true
     }
   }
@@ -93,7 +99,7 @@ enum SessionRegistry {
     }
     guard first else { return }
     atexit {
-      let sessions = SessionRegistry.withState { state in state.open.values.map(\.session).filter(\.isInMemory) }
+      let sessions = SessionRegistry.withState { state in state.open.map(\.session).filter(\.isInMemory) }
       for session in sessions { session.leaveAtExit() }
     }
   }
