@@ -29,6 +29,11 @@ long reef_futex_wake(void *word, int count, uint32_t mask) {
   return RESULT(syscall(SYS_futex, word, FUTEX_WAKE_BITSET, count, NULL, NULL, mask));
 }
 
+int reef_allowed_processors(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
 long reef_epoll_create(void) { return RESULT(epoll_create1(EPOLL_CLOEXEC)); }
 long reef_epoll_add(int epoll, int descriptor, bool edgeTriggered) {
   struct epoll_event event = {.events = EPOLLIN | (edgeTriggered ? EPOLLET : 0), .data.fd = descriptor};

@@ -24,7 +24,8 @@ package struct Deadline: Sendable, Equatable, Comparable {
     Deadline(nanoseconds: Clock.monotonic &+ nanoseconds)
   }
 
-  package var isPast: Bool { nanoseconds == 0 || (nanoseconds != .max && Clock.monotonic >= nanoseconds) }
+  package var isPast: Bool { nanoseconds == 0 || (nanoseconds != .max && isPast(at: Clock.monotonic)) }
+  package func isPast(at now: UInt64) -> Bool { nanoseconds != .max && now >= nanoseconds }
 
   @inlinable
   package static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }

@@ -4,7 +4,8 @@ import Glibc
 /// What identifies this boot, this user, this process – for people, and for telling a leftover of another boot.
 package enum HostIdentity {
   package static let pageSize = Int(sysconf(Int32(_SC_PAGESIZE)))
-  package static let processors = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+  /// Processors that the calling thread may run on: with one, whoever spins keeps the other from what is waited for.
+  package static var allowedProcessors: Int { Int(reef_allowed_processors()) }
 
   /// The kernel's random id of this boot; (0, 0) where it cannot be read.
   package static let boot: (high: UInt64, low: UInt64) = {

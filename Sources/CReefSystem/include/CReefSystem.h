@@ -79,6 +79,8 @@ uint64_t reef_monotonic(void);
 uint64_t reef_realtime(void);
 long reef_random(void *bytes, size_t count);
 void reef_pause(void);
+/// Processors that this thread may run on; 1 where the kernel does not say.
+int reef_allowed_processors(void);
 long reef_current_node(void);
 
 // Threads

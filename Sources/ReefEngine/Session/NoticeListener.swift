@@ -90,7 +90,7 @@ package final class NoticeListener: @unchecked Sendable {
     // What was published before the thread ran is told by `ticks` itself; from here on by this loop.
     deliver(last, epoch)
     let stopped = { [self] in state.withLock { $0.epoch != epoch } }
-    while let version = notice.wait(after: last, until: .never, stop: stopped) {
+    while let version = notice.wait(after: last, until: .never, spin: .zero, stop: stopped) {
       last = version
       deliver(version, epoch)
     }

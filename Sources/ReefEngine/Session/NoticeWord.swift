@@ -13,6 +13,7 @@ package final class NoticeWord: @unchecked Sendable {
   @usableFromInline let visible: UnsafeMutablePointer<Atomic<UInt64>>
   @usableFromInline let told: UnsafeMutablePointer<Atomic<UInt64>>
   private let mask: UInt32
+  private let pace = WaitPace()
 
   init(lock: LockMemory, me: PeerIdentity) {
     visible = lock.atomic(LockLayout.Control.visible)
@@ -51,11 +52,15 @@ package final class NoticeWord: @unchecked Sendable {
   package func nudgeOwn() { Futex.wake(UnsafeMutableRawPointer(visible), mask: mask) }
 
   /// Sleeps until a version newer than `after` is visible: that version, or nil at the deadline or once `stop` says so.
+  ///
+  /// `spin` is how long to stay awake first; nil: as long as it has been worth it of late (`WaitPace`). A wait that was
+  /// woken reads one word and returns: no clock, no second system call.
   package func wait(
-    after: UInt64, until deadline: Deadline, spin: Duration = .zero, stop: () -> Bool = { false }
+    after: UInt64, until deadline: Deadline, spin: Duration? = nil, stop: () -> Bool = { false }
   ) -> UInt64? {
     if newest > after { return newest }
-    if spin > .zero, let version = spinning(after, spin) { return version }
+    var now = Clock.monotonic
+    if let version = spinning(after, now, spin) { return version }
     while true {
       let word = visible.pointee.load(ordering: .acquiring)
       if word >> 1 > after { return word >> 1 }
@@ -65,24 +70,28 @@ package final class NoticeWord: @unchecked Sendable {
       {
         continue
       }
-      let bound = Deadline.after(nanoseconds: NoticeWord.bound)
+      let bound = Deadline(nanoseconds: now &+ NoticeWord.bound)
       let asleep = UInt32(truncatingIfNeeded: word | 1)
       let outcome = Futex.wait(
         UnsafeMutableRawPointer(visible), while: asleep, until: min(bound, deadline), mask: mask)
-      if outcome == .timedOut, deadline.isPast {
+      if outcome == .woken, newest > after { return newest }
+      now = Clock.monotonic
+      if outcome == .timedOut, deadline.isPast(at: now) {
         return newest > after ? newest : nil
       }
     }
   }
 
-  private func spinning(_ after: UInt64, _ spin: Duration) -> UInt64? {
-    let end = Deadline.after(spin)
-    while !end.isPast {
-      for _ in 0..<64 {
+  private func spinning(_ after: UInt64, _ start: UInt64, _ spin: Duration?) -> UInt64? {
+    let end = spin.map { Deadline.after($0).nanoseconds } ?? start &+ pace.begin(start)
+    guard end > start else { return nil }
+    repeat {
+      for _ in 0..<16 {
         if newest > after { return newest }
         Futex.pause()
       }
-    }
+    } while Clock.monotonic < end
+    if spin == nil { pace.sleeps() }
     return nil
   }
 }

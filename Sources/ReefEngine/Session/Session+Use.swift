@@ -95,9 +95,10 @@ extension Session {
   @inlinable @inline(__always)
   package var newestVersion: UInt64 { notice.newest }
 
-  /// Sleeps until a version newer than `after` is visible, and returns the newest. `spin`: how long to stay awake first.
+  /// Sleeps until a version newer than `after` is visible, and returns the newest. `spin`: how long to stay awake first;
+  /// nil: as long as has been worth it of late, which is not at all while commits come seldom.
   package func wait(
-    after: UInt64, deadline: Deadline, spin: Duration = .zero
+    after: UInt64, deadline: Deadline, spin: Duration? = nil
   ) throws(StoreError) -> UInt64 {
     try checkUsable()
     let version = notice.wait(after: after, until: deadline, spin: spin) {

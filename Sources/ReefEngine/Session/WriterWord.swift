@@ -13,7 +13,7 @@ package final class WriterWord: @unchecked Sendable {
   static let overtakings: UInt64 = 32
   static let bound: UInt64 = 2_000_000
   static let longestBound: UInt64 = 32_000_000
-  private static let spins = HostIdentity.processors > 1 ? 200 : 0
+  private let spins = HostIdentity.allowedProcessors > 1 ? 200 : 0
 
   @usableFromInline let word: UnsafeMutablePointer<Atomic<UInt64>>
   @usableFromInline let waitMap: UnsafeMutablePointer<Atomic<UInt64>>
@@ -94,7 +94,7 @@ package final class WriterWord: @unchecked Sendable {
 
   @usableFromInline
   func acquireSlowly(_ deadline: Deadline) throws(StoreError) -> Bool {
-    for _ in 0..<WriterWord.spins {
+    for _ in 0..<spins {
       Futex.pause()
       if word.pointee.load(ordering: .relaxed) == 0, tryAcquire() { return false }
     }
