@@ -36,7 +36,8 @@ enum SchemaText {
     out.append(UInt8(ascii: "\""))
     for byte in text.utf8 {
       switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): out.append(contentsOf: [UInt8(ascii: "\\"), byte])
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"):
+        out.append(contentsOf: [UInt8(ascii: "\\"), byte])
       case 8: out.append(contentsOf: #"\b"#.utf8)
       case 9: out.append(contentsOf: #"\t"#.utf8)
       case 10: out.append(contentsOf: #"\n"#.utf8)
