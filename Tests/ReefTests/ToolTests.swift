@@ -36,9 +36,46 @@ import Testing
     }
   }
 
+  /// The workloads of several processes, each as short as it goes: they end, agree, and tell what they promise.
+  @Test func benchmarkOfSeveralProcesses() async throws {
+    let result = try await Programs.run(
+      try Programs.built("reef-bench"),
+      [
+        "W11", "W13/memory-2,full-2", "W14/one,memory-slots-16", "W15", "MEMORY", "--quick", "--n", "1000", "--runs",
+        "1",
+        "--targets", "--json", "-",
+      ])
+    #expect(result.status == 0, "\(result.output)")
+    var extras: [String: Set<String>] = [:]
+    for line in result.lines where line.hasPrefix("{") {
+      let row = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      guard row["program"] as? String == "reef", let variant = row["variant"] as? String else { continue }
+      #expect(row["median"] as? Double ?? -1 > 0, "\(line)")
+      extras["\(row["workload"] ?? "") \(variant)"] = Set(row.keys)
+      // Every change is told once: a moved object as a deletion and an insertion, a replaced one likewise.
+      switch variant {
+      case "one-change": #expect(row["told"] as? Double == 1)
+      case "one-change-sorted": #expect((1...2).contains(row["told"] as? Double ?? 0))
+      case "thousand-changes": #expect((80...100).contains(row["told"] as? Double ?? 0), "\(line)")
+      case "thousand-replaced": #expect(row["told"] as? Double == 200)
+      default: break
+      }
+    }
+    for (row, keys) in [
+      "W11 one-change": ["p99"], "W11 one-change-sorted": [], "W11 thousand-changes": [], "W11 thousand-replaced": [],
+      "W13 memory-2": ["fairness", "longest"], "W13 full-2": ["fairness", "longest"], "W14 one": [],
+      "W14 memory-slots-16": ["p50", "p99"], "W15 cold": ["faults"], "W15 joined": [], "W15 after-kill": [],
+      "MEMORY reader": ["before"], "MEMORY lock-file": [],
+    ] {
+      let found = try #require(extras[row], "no row for \(row)")
+      #expect(found.isSuperset(of: keys), "\(row) lacks some of \(keys)")
+    }
+    #expect(result.output.contains("not measured"), "no table of targets")
+  }
+
   @Test func benchmarkRefusesWrongUse() async throws {
     let bench = try Programs.built("reef-bench")
-    for wrong in [["W99"], ["--n"], ["--runs", "none"], ["--peers", "oracle"], ["--what"]] {
+    for wrong in [["W99"], ["W3/none"], ["--n"], ["--runs", "none"], ["--peers", "oracle"], ["--what"]] {
       #expect(try await Programs.run(bench, wrong).status == 2, "\(wrong)")
     }
     #expect(try await Programs.run(bench, ["--help"]).status == 0)

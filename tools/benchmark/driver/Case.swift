@@ -53,7 +53,12 @@ extension Case {
     case "W8": snapshots()
     case "W9": notice()
     case "W10": duet()
+    case "W11": changeSets()
     case "W12": pins()
+    case "W13": crowd()
+    case "W14": scale()
+    case "W15": start()
+    case "MEMORY": memoryUse()
     default: fail("no workload '\(workload)'")
     }
   }

@@ -89,7 +89,11 @@ struct Options {
       default: usage("unknown option \(word)")
       }
     }
-    if !named.isEmpty { options.wanted = named }
+    if !named.isEmpty {
+      options.wanted = named
+    } else if options.targets {
+      options.wanted = Plan.known.map { ($0, []) }
+    }
     return options
   }
 

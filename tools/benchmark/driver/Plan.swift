@@ -13,7 +13,10 @@ struct Trial {
 enum Plan {
   static let ways = ["spin", "futex", "fifo", "await"]
   static let placements = ["one-core", "two-cores-idle", "two-cores-busy"]
-  static let known = ["W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W12"]
+  static let known = [
+    "W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12", "W13", "W14", "W15",
+    "MEMORY",
+  ]
 
   /// Those that only run when they are named, or where targets are judged.
   static let onDemand = ["W14"]
@@ -53,6 +56,21 @@ enum Plan {
       } + [Trial(workload: "W9", group: "futex-one-core-1k", n: 1, programs: ["reef", "floor"])]
         + [Trial(workload: "W9", group: "futex-two-cores-idle-1k", n: 1, programs: ["reef", "floor"])]
     case "W10": return each(["duet"], million, ["reef", "lmdb", "lmdb-writemap", "sqlite"])
+    case "W11":
+      let sizes = n.map { [$0] } ?? (quick ? [10_000, 100_000] : [100_000, 1_000_000])
+      return each(["one-change", "one-change-sorted", "thousand-changes", "thousand-replaced"], sizes, ["reef"])
+    case "W13":
+      let size = [n ?? 100_000]
+      return each([1, 2, 4, 8].map { "memory-\($0)" }, size, ["reef", "lmdb-writemap", "sqlite"])
+        + each([1, 2, 4, 8].map { "full-\($0)" }, size, ["reef", "lmdb", "sqlite"])
+    case "W14":
+      let sizes = n.map { [$0] } ?? [10_000, 100_000, 1_000_000] + (quick ? [] : [10_000_000])
+      return each(["one", "memory", "open-close", "advance"], sizes, ["reef", "lmdb-writemap"])
+        + each(
+          ["memory", "open-close"].flatMap { kind in [1, 16, 256, 1_024].map { "\(kind)-slots-\($0)" } },
+          million, ["reef", "lmdb-writemap"])
+    case "W15": return each(["cold", "joined", "after-kill"], million, ["reef", "lmdb", "sqlite"])
+    case "MEMORY": return each(["memory"], million, ["reef", "lmdb", "sqlite"])
     case "W12": return each(["pins"], million, ["reef", "reef-unpinned", "lmdb"])
     default: return []
     }

@@ -187,17 +187,12 @@ final class ReefContender: Contender {
     return a
   }
 
-  final class Pin {
-    let snapshot: Snapshot
+  private final class Pin {
+    var snapshot: Snapshot?
     init(_ snapshot: Snapshot) { self.snapshot = snapshot }
   }
-  private var pinned: Pin?
-  func pin() -> AnyObject {
-    let pin = Pin(orFail { try store.snapshot() })
-    pinned = pin
-    return pin
-  }
-  func unpin(_ token: AnyObject) { pinned = nil }
+  func pin() -> AnyObject { Pin(orFail { try store.snapshot() }) }
+  func unpin(_ token: AnyObject) { (token as? Pin)?.snapshot = nil }
 
   var fileSize: UInt64 { bench_disk_usage(path) }
   func compactedSize() -> UInt64? { nil }

@@ -6,7 +6,7 @@ final class Report {
   private let json: String?
   private var lines: [String] = []
   private var disagreements = 0
-  private var all: [(workload: String, variant: String, n: Int, row: Row)] = []
+  private var rows = Rows()
 
   init(json: String?) { self.json = json }
 
@@ -66,7 +66,7 @@ final class Report {
       for row in group {
         write(row, variant: variant, reef: row.program == "reef" ? nil : reef)
         record(row, trial: trial, variant: variant)
-        all.append((trial.workload, variant, trial.n, row))
+        self.rows.all.append((trial.workload, variant, trial.n, row))
       }
       if let found = checks[variant], found.count > 1 {
         disagreements += 1
@@ -103,14 +103,22 @@ final class Report {
     lines.append(line + "}")
   }
 
-  /// The row of a variant of a workload: at one size, or at the largest there is.
-  func row(_ workload: String, _ variant: String, _ program: String, n: Int? = nil) -> Row? {
-    all.filter {
-      $0.workload == workload && $0.variant == variant && $0.row.program == program && (n == nil || $0.n == n)
-    }.max { $0.n < $1.n }?.row
+  /// One line for each target: what was measured, and whether that meets it.
+  func judge() {
+    say("")
+    say("Targets (peers at their best; of several sizes the largest)")
+    var counts: [Target.Verdict: Int] = [:]
+    for target in Target.all {
+      let value = target.measured(rows)
+      let verdict = target.verdict(value)
+      counts[verdict, default: 0] += 1
+      let word = verdict == .met ? "met" : verdict == .missed ? "MISSED" : "not measured"
+      say(
+        "  " + pad(target.name, 42) + pad(target.bound, 30) + pad(value.map(number) ?? "–", 12, left: true) + "  "
+          + word)
+    }
+    say("  \(counts[.met] ?? 0) met, \(counts[.missed] ?? 0) missed, \(counts[.unmeasured] ?? 0) not measured")
   }
-
-  func judge() {}
 
   /// Writes the JSON; returns how many comparisons were void.
   func finish() -> Int {

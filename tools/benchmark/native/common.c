@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -102,6 +103,11 @@ int bench_is_tmpfs(const char *path) {
 uint64_t bench_disk_usage(const char *path) {
   struct stat s;
   return stat(path, &s) ? 0 : (uint64_t)s.st_blocks * 512;
+}
+
+int64_t bench_page_faults(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) ? -1 : usage.ru_minflt + usage.ru_majflt;
 }
 
 void bench_spin(uint64_t nanoseconds) {

@@ -47,6 +47,7 @@ void bench_pin(int index);
 int bench_cpu_count(void);
 int bench_is_tmpfs(const char *path);
 uint64_t bench_disk_usage(const char *path);
+int64_t bench_page_faults(void); /* of this process, so far */
 void bench_spin(uint64_t nanoseconds);
 /* Blocks until the descriptor, an epoll, has something to tell, and takes it. */
 void bench_await_descriptor(int descriptor);
