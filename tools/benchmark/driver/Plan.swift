@@ -66,9 +66,10 @@ enum Plan {
     case "W14":
       let sizes = n.map { [$0] } ?? [10_000, 100_000, 1_000_000] + (quick ? [] : [10_000_000])
       return each(["one", "memory", "open-close", "advance"], sizes, ["reef", "lmdb-writemap"])
+        // Reef alone: behind an old snapshot LMDB and SQLite reuse no space, and would fill the memory.
         + each(
           ["memory", "open-close"].flatMap { kind in [1, 16, 256, 1_024].map { "\(kind)-slots-\($0)" } },
-          million, ["reef", "lmdb-writemap"])
+          million, ["reef"])
     case "W15": return each(["cold", "joined", "after-kill"], million, ["reef", "lmdb", "sqlite"])
     case "MEMORY": return each(["memory"], million, ["reef", "lmdb", "sqlite"])
     case "W12": return each(["pins"], million, ["reef", "reef-unpinned", "lmdb"])

@@ -65,26 +65,53 @@ WIDE double bench_floor_average(const bench_items *items) {
   return sum / (double)items->n;
 }
 
-/* One pass counts all eight bytes, then one pass moves pairs for each byte that differs among the keys. */
-void bench_radix_sort(bench_pair *pairs, bench_pair *scratch, int64_t count) {
-  static uint32_t counts[8][256];
-  bench_pair *from = pairs, *to = scratch;
-  memset(counts, 0, sizeof counts);
+/* Pairs of a bucket that is in the cache. */
+static void insertion_sort(bench_pair *pairs, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    bench_pair x = pairs[i];
+    int64_t j = i;
+    for (; j > 0 && pairs[j - 1].key > x.key; j--) pairs[j] = pairs[j - 1];
+    pairs[j] = x;
+  }
+}
+
+/* Most significant bits first: one scatter over the whole into buckets that fit the cache, then each bucket by itself. The
+ * textbook's eight passes over all pairs take half as long again. The result is in `to`. */
+enum { radix_limit = 1 << 12 };
+static void radix(bench_pair *from, bench_pair *to, int64_t count, int bits) {
+  uint32_t ends[radix_limit] = {0}, start = 0;
+  uint64_t least = ~0ull, most = 0;
   for (int64_t i = 0; i < count; i++) {
-    for (int b = 0; b < 8; b++) counts[b][pairs[i].key >> (8 * b) & 255]++;
+    uint64_t key = from[i].key;
+    if (key < least) least = key;
+    if (key > most) most = key;
   }
-  for (int b = 0; b < 8; b++) {
-    uint32_t start = 0, *places = counts[b];
-    if (count && places[pairs[0].key >> (8 * b) & 255] == count) continue;
-    for (int v = 0; v < 256; v++) {
-      uint32_t size = places[v];
-      places[v] = start, start += size;
+  int shift = 0;
+  while ((most - least) >> shift >> bits) shift++;
+  for (int64_t i = 0; i < count; i++) ends[(from[i].key - least) >> shift]++;
+  for (int v = 0; v < 1 << bits; v++) {
+    uint32_t size = ends[v];
+    ends[v] = start, start += size;
+  }
+  for (int64_t i = 0; i < count; i++) to[ends[(from[i].key - least) >> shift]++] = from[i];
+  if (!shift) return;
+  start = 0;
+  for (int v = 0; v < 1 << bits; v++) {
+    int64_t size = ends[v] - start;
+    if (size > 32) {
+      radix(to + start, from + start, size, size > 4096 ? 10 : 8);
+      memcpy(to + start, from + start, (size_t)size * sizeof *to);
+    } else if (size > 1) {
+      insertion_sort(to + start, size);
     }
-    for (int64_t i = 0; i < count; i++) to[places[from[i].key >> (8 * b) & 255]++] = from[i];
-    bench_pair *other = from;
-    from = to, to = other;
+    start = ends[v];
   }
-  if (from != pairs) memcpy(pairs, from, (size_t)count * sizeof *pairs);
+}
+
+void bench_radix_sort(bench_pair *pairs, bench_pair *scratch, int64_t count) {
+  if (count < 2) return;
+  memcpy(scratch, pairs, (size_t)count * sizeof *pairs);
+  radix(scratch, pairs, count, count > 100000 ? 12 : 8);
 }
 
 static int by_key(const void *a, const void *b) {
