@@ -39,24 +39,24 @@ public struct ObjectKey: Hashable, Sendable, Comparable, CustomStringConvertible
 }
 
 extension Int: PrimaryKey {
-  @inlinable public func _find(in table: KeyedTable) -> Row? { table.owner.find(Int64(self), table: table.table) }
+  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? { table.owner.find(Int64(self), table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self = _row.integerKey }
 }
 
 extension ObjectKey: PrimaryKey {
-  @inlinable public func _find(in table: KeyedTable) -> Row? { table.owner.find(number, table: table.table) }
+  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? { table.owner.find(number, table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self.init(_row.objectKey) }
 }
 
 extension String: PrimaryKey {
-  @inlinable public func _find(in table: KeyedTable) -> Row? {
+  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? {
     table.owner.find(bytes: Array(utf8), column: table.column, table: table.table)
   }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }
 
 extension UUID: PrimaryKey {
-  @inlinable public func _find(in table: KeyedTable) -> Row? {
+  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? {
     let bytes = Swift.withUnsafeBytes(of: uuid) { Array($0) }
     return table.owner.find(bytes: bytes, column: table.column, table: table.table)
   }

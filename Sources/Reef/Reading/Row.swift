@@ -27,6 +27,17 @@ public struct Row: @unchecked Sendable {
     self.columnCount = UInt32(truncatingIfNeeded: leaf.columnCount)
   }
 
+  @inlinable @inline(__always)
+  package init(_ place: RowPlace, key: Int64, table: Int, owner: RowOwner) {
+    self.owner = owner
+    self.leaf = place.leaf
+    self.key = key
+    self.generation = owner.generation
+    self.table = UInt16(truncatingIfNeeded: table)
+    self.row = UInt16(truncatingIfNeeded: place.row)
+    self.columnCount = place.columnCount
+  }
+
   /// The number that the store knows the object by: its key where that is an Int, else counted up on insertion.
   @inlinable public var objectKey: Int64 { key }
 

@@ -8,6 +8,10 @@ import Synchronization
   @exclusivity(unchecked) @usableFromInline package final var view: ReadView
   @exclusivity(unchecked) @usableFromInline package final var generation: UInt32 = 0
   @usableFromInline package final let isTransaction: Bool
+  /// Where the tree of the table that was asked last begins: ref of its root, table + 1 in the next 16 bits, depth in the
+  /// 16 above; 0 while nothing was asked, and always in transactions, whose tables change. Whoever finds it missing walks
+  /// from the version's root; two threads that set it at once set what is true.
+  final let knownTree = Atomic<UInt64>(0)
   /// The first damage that a read met, under `damageNotes`: nothing is paid for it until there is one.
   @exclusivity(unchecked) private final var damageNote: DamageNote?
 
@@ -38,37 +42,3 @@ private final class DamageNote {
 }
 
 private let damageNotes = Mutex<Void>(())
-
-// Finding rows by key
-extension RowOwner {
-  /// The row with this object key; nil also where something is damaged, which is noted.
-  @usableFromInline final func find(_ key: Int64, table: Int) -> Row? {
-    do throws(StoreError) {
-      return try row(key, table: table)
-    } catch {
-      note(error)
-      return nil
-    }
-  }
-
-  final func row(_ key: Int64, table: Int) throws(StoreError) -> Row? {
-    let view = isTransaction ? try current() : self.view
-    guard let position = try view.table(table).find(key: key) else { return nil }
-    return Row(position.leaf, position.row, key: key, table: table, owner: self)
-  }
-
-  /// The row whose String or UUID key has these bytes.
-  @usableFromInline final func find(bytes: [UInt8], column: Int, table: Int) -> Row? {
-    do throws(StoreError) {
-      var scratch = IndexKey()
-      let view = try current()
-      guard
-        let key = try KeyLookup.find(view, table: table, column: column, bytes: bytes, key: &scratch)
-      else { return nil }
-      return try row(key, table: table)
-    } catch {
-      note(error)
-      return nil
-    }
-  }
-}

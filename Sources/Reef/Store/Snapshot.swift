@@ -30,9 +30,11 @@ public struct Snapshot: Sendable {
 
   /// The object with this key, read in place; nil where there is none.
   @inlinable public subscript<M: Model>(type: M.Type, key key: M.PrimaryKey) -> M.View? {
-    let place = types.place(type)
-    guard let row = key._find(in: KeyedTable(owner, table: place.table, column: place.key)) else { return nil }
-    return M.View(_row: row)
+    @inline(__always) get {
+      let place = types.place(type)
+      guard let row = key._find(in: KeyedTable(owner, table: place.table, column: place.key)) else { return nil }
+      return M.View(_row: row)
+    }
   }
 
   /// Number of objects of a type.
