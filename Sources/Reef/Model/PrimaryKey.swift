@@ -23,6 +23,11 @@ public struct KeyedTable {
     self.table = table
     self.column = column
   }
+
+  @inlinable @inline(__always)
+  func locate(_ bytes: UnsafeRawBufferPointer) -> RowOwner.KeyedPlace {
+    owner.locate(bytes: bytes, column: column, table: table)
+  }
 }
 
 /// The number that the store gives to an object of a type without a primary key: it counts up in the order of insertion
@@ -50,15 +55,17 @@ extension ObjectKey: PrimaryKey {
 
 extension String: PrimaryKey {
   @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? {
-    table.owner.find(bytes: Array(utf8), column: table.column, table: table.table)
+    if let found = utf8.withContiguousStorageIfAvailable({ table.locate(UnsafeRawBufferPointer($0)) }) {
+      return table.owner.row(found, table: table.table)
+    }
+    return Array(utf8).withUnsafeBytes { table.owner.row(table.locate($0), table: table.table) }
   }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }
 
 extension UUID: PrimaryKey {
   @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? {
-    let bytes = Swift.withUnsafeBytes(of: uuid) { Array($0) }
-    return table.owner.find(bytes: bytes, column: table.column, table: table.table)
+    Swift.withUnsafeBytes(of: uuid) { table.owner.row(table.locate($0), table: table.table) }
   }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
 }

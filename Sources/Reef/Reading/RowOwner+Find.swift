@@ -8,18 +8,60 @@ extension RowOwner {
     return place.exists ? Row(place, key: key, table: table, owner: self) : nil
   }
 
+  /// The row whose String or UUID key has these bytes.
+  @inlinable @inline(__always)
+  final func find(bytes: UnsafeRawBufferPointer, column: Int, table: Int) -> Row? {
+    row(locate(bytes: bytes, column: column, table: table), table: table)
+  }
+
+  @inlinable @inline(__always)
+  final func row(_ found: KeyedPlace, table: Int) -> Row? {
+    found.place.exists ? Row(found.place, key: found.key, table: table, owner: self) : nil
+  }
+
   /// Releases nothing that its caller sees, and says so.
   @_effects(releasenone) @inline(never) @usableFromInline
   final func locate(_ key: Int64, table: Int) -> RowPlace {
-    let tree = knownTree.load(ordering: .relaxed)
-    if tree &>> 32 & 0xffff == UInt64(truncatingIfNeeded: table &+ 1) {
-      let place = view.place(of: key, root: tree & 0xffff_ffff, depth: Int(truncatingIfNeeded: tree &>> 48))
+    let tree = KnownTree(word: knownTree.load(ordering: .relaxed))
+    if tree.isOf(table: table) {
+      let place = view.place(of: key, root: tree.root, depth: tree.depth)
       if place.isSound { return place }
     }
     return locateFromRoot(key, table: table)
   }
 
-  /// From the root of the version on, and with words for what is wrong.
+  @_effects(releasenone) @inline(never) @usableFromInline
+  final func locate(bytes: UnsafeRawBufferPointer, column: Int, table: Int) -> KeyedPlace {
+    do throws(StoreError) {
+      guard let key = try objectKey(bytes, column: column, table: table) else { return KeyedPlace(view) }
+      return KeyedPlace(key: key, place: locate(key, table: table))
+    } catch {
+      note(error)
+      return KeyedPlace(view)
+    }
+  }
+
+  /// A row's place and its object key.
+  @usableFromInline struct KeyedPlace {
+    @usableFromInline let key: Int64
+    @usableFromInline let place: RowPlace
+
+    init(key: Int64, place: RowPlace) {
+      self.key = key
+      self.place = place
+    }
+    /// Nowhere.
+    init(_ view: ReadView) { self.init(key: 0, place: .absent(view)) }
+  }
+
+  final func row(_ key: Int64, table: Int) throws(StoreError) -> Row? {
+    guard let position = try position(key, table: table) else { return nil }
+    return Row(position.leaf, position.row, key: key, table: table, owner: self)
+  }
+}
+
+// From the root of the version on, and with words for what is wrong.
+extension RowOwner {
   @_effects(releasenone) @inline(never)
   private final func locateFromRoot(_ key: Int64, table: Int) -> RowPlace {
     do throws(StoreError) {
@@ -35,30 +77,21 @@ extension RowOwner {
     let view = isTransaction ? try current() : self.view
     let tree = try view.table(table)
     if !isTransaction, tree.rootEntry != 0 {
-      knownTree.store(
-        tree.rootEntry & 0xffff_ffff | UInt64(truncatingIfNeeded: table &+ 1) &<< 32
-          | UInt64(truncatingIfNeeded: tree.depth) &<< 48, ordering: .relaxed)
+      knownTree.store(KnownTree(table: table, root: tree.rootEntry, depth: tree.depth).word, ordering: .relaxed)
     }
     return try tree.find(key: key)
   }
 
-  final func row(_ key: Int64, table: Int) throws(StoreError) -> Row? {
-    guard let position = try position(key, table: table) else { return nil }
-    return Row(position.leaf, position.row, key: key, table: table, owner: self)
-  }
-
-  /// The row whose String or UUID key has these bytes.
-  @usableFromInline final func find(bytes: [UInt8], column: Int, table: Int) -> Row? {
-    do throws(StoreError) {
-      var scratch = IndexKey()
-      let view = try current()
-      guard
-        let key = try KeyLookup.find(view, table: table, column: column, bytes: bytes, key: &scratch)
-      else { return nil }
-      return try row(key, table: table)
-    } catch {
-      note(error)
-      return nil
+  private final func objectKey(
+    _ bytes: UnsafeRawBufferPointer, column: Int, table: Int
+  ) throws(StoreError) -> Int64? {
+    var index = KnownTree(word: knownIndex.load(ordering: .relaxed))
+    if !index.isOf(table: table) {
+      let tree = try (isTransaction ? try current() : view).table(table)
+      index = KnownTree(table: table, root: tree.keyIndexRoot, depth: tree.keyIndexDepth)
+      if !isTransaction { knownIndex.store(index.word, ordering: .relaxed) }
     }
+    return try KeyLookup.find(
+      IndexView(view: view, root: index.root, depth: index.depth), table: table, column: column, bytes: bytes)
   }
 }

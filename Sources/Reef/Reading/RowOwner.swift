@@ -8,10 +8,10 @@ import Synchronization
   @exclusivity(unchecked) @usableFromInline package final var view: ReadView
   @exclusivity(unchecked) @usableFromInline package final var generation: UInt32 = 0
   @usableFromInline package final let isTransaction: Bool
-  /// Where the tree of the table that was asked last begins: ref of its root, table + 1 in the next 16 bits, depth in the
-  /// 16 above; 0 while nothing was asked, and always in transactions, whose tables change. Whoever finds it missing walks
-  /// from the version's root; two threads that set it at once set what is true.
+  /// `KnownTree` of the table that was asked last, and of its key index. Never set in transactions, whose tables change.
+  /// Whoever finds it missing walks from the version's root; two threads that set it at once set what is true.
   final let knownTree = Atomic<UInt64>(0)
+  final let knownIndex = Atomic<UInt64>(0)
   /// The first damage that a read met, under `damageNotes`: nothing is paid for it until there is one.
   @exclusivity(unchecked) private final var damageNote: DamageNote?
 

@@ -119,10 +119,12 @@
     try checkOpen()
     switch key {
     case .int(let number): return try write.contains(table: table, key: number) ? number : nil
-    case .string(let text): return find(bytes: Array(text.utf8), column: column, table: table)?.key
+    case .string(var text):
+      return text.withUTF8 { find(bytes: UnsafeRawBufferPointer($0), column: column, table: table)?.key }
     case .uuid(let uuid):
-      let bytes = withUnsafeBytes(of: (uuid.high.bigEndian, uuid.low.bigEndian)) { Array($0) }
-      return find(bytes: bytes, column: column, table: table)?.key
+      return withUnsafeBytes(of: (uuid.high.bigEndian, uuid.low.bigEndian)) {
+        find(bytes: $0, column: column, table: table)?.key
+      }
     default: return nil
     }
   }

@@ -14,12 +14,14 @@
   }
 
   /// There is no such row.
+  @inlinable @inline(__always)
   package static func absent(_ view: ReadView) -> RowPlace { RowPlace(leaf: view.base, row: -1, columnCount: 0) }
   /// A node on the way is not sound: `TableView.find(key:)` tells why.
+  @inlinable @inline(__always)
   package static func unsound(_ view: ReadView) -> RowPlace { RowPlace(leaf: view.base, row: -2, columnCount: 0) }
 
   @inlinable package var exists: Bool { @inline(__always) get { row >= 0 } }
-  package var isSound: Bool { @inline(__always) get { row != -2 } }
+  @inlinable package var isSound: Bool { @inline(__always) get { row != -2 } }
 }
 
 extension ReadView {
@@ -28,7 +30,7 @@ extension ReadView {
   /// The same as `TableView.find(key:)`, for the one purpose that thousands of lookups follow one another: a step is a
   /// handful of instructions without a call, so that the processor fetches the nodes of several lookups at once. Every
   /// node is checked as it is there (it lies in the file, is of the right kind, and holds what is read from it).
-  @inline(__always)
+  @inlinable @inline(__always)
   package func place(of key: Int64, root: UInt64, depth: Int) -> RowPlace {
     typealias Inner = DataLayout.Inner
     typealias Leaf = DataLayout.Leaf
@@ -68,7 +70,7 @@ extension ReadView {
   }
 
   /// Enters a node; nil where it does not lie in the file.
-  @inline(__always)
+  @inlinable @inline(__always)
   func soundNode(_ entry: UInt64) -> NodeView? {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
     guard offset &+ UInt64(DataLayout.Node.size) <= limit else { return nil }
