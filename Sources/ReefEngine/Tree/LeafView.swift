@@ -1,3 +1,5 @@
+import CReefKernels
+
 /// A cluster of up to 256 rows, entered and checked: their keys, and one column node per property.
 @usableFromInline package struct LeafView: @unchecked Sendable {
   @usableFromInline package let view: ReadView
@@ -142,16 +144,12 @@ extension LeafView {
   private static func search<Word: FixedWidthInteger & UnsignedInteger>(
     _ delta: Word, _ values: UnsafeRawPointer, _ count: Int
   ) -> Int {
-    guard count > 0 else { return 0 }
-    let width = MemoryLayout<Word>.stride
-    var low = 0
-    var length = count
-    while length > 1 {
-      let half = length &>> 1
-      low = values.load(fromByteOffset: (low &+ half &- 1) &* width, as: Word.self) < delta ? low &+ half : low
-      length &-= half
+    switch Word.bitWidth {
+    case 8: Int(reef_keys_lower8(values, count, UInt8(truncatingIfNeeded: delta)))
+    case 16: Int(reef_keys_lower16(values, count, UInt16(truncatingIfNeeded: delta)))
+    case 32: Int(reef_keys_lower32(values, count, UInt32(truncatingIfNeeded: delta)))
+    default: Int(reef_keys_lower64(values, count, UInt64(truncatingIfNeeded: delta)))
     }
-    return values.load(fromByteOffset: low &* width, as: Word.self) < delta ? low &+ 1 : low
   }
 
   /// Writes all keys, in order, to `buffer`, which has room for `count`.

@@ -49,24 +49,20 @@ extension ReadView {
           fromByteOffset: Inner.denseEntries &+ Int(truncatingIfNeeded: index) &* DataLayout.entrySize,
           as: UInt64.self)
       } else {
-        guard let inner = try? inner(entry) else { return .unsound(self) }
-        entry = inner.child(for: key)
+        return placeByBounds(of: key, entry: entry, level: level)
       }
       if entry == 0 { return .absent(self) }
       level &-= 1
     }
-    guard let node = soundNode(entry), node.kind == NodeKind.leaf, node.length >= Leaf.columns,
-      node.count <= Leaf.capacity
-    else { return .unsound(self) }
-    let columnCount = (node.length &- Leaf.columns) &>> 3
+    guard let node = soundLeaf(entry) else { return .unsound(self) }
     if node.pointer.load(fromByteOffset: Leaf.keys, as: UInt64.self) == 0 {
       let base = node.pointer.load(fromByteOffset: Leaf.base, as: Int64.self)
       let delta = UInt64(bitPattern: key &- base)
       guard delta < UInt64(truncatingIfNeeded: node.count) else { return .absent(self) }
-      return RowPlace(leaf: node.pointer, row: Int(truncatingIfNeeded: delta), columnCount: columnCount)
+      return RowPlace(
+        leaf: node.pointer, row: Int(truncatingIfNeeded: delta), columnCount: (node.length &- Leaf.columns) &>> 3)
     }
-    guard let leaf = try? leaf(entry) else { return .unsound(self) }
-    return RowPlace(leaf: node.pointer, row: leaf.find(key), columnCount: columnCount)
+    return placeBySearch(of: key, in: node)
   }
 
   /// Enters a node; nil where it does not lie in the file.
