@@ -11,8 +11,10 @@
 /// How many of `count` ascending bounds are not above `key`.
 static inline __attribute__((always_inline)) size_t
 reef_keys_upper(const int64_t *_Nonnull bounds, size_t count, int64_t key) {
+  // Six halvings for 33 … 64 bounds, as most nodes have; the lines they may lie in are fetched first, all at once.
   const int64_t *at = bounds;
   if (count == 0) return 0;
+  for (size_t line = 0; line < 64; line += 8) __builtin_prefetch(bounds + line);
   while (count > 1) {
     size_t half = count >> 1;
     at = __builtin_unpredictable(at[half - 1] <= key) ? at + half : at;

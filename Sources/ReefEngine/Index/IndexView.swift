@@ -74,8 +74,9 @@ package struct IndexView {
   @inline(__always)
   func enter(_ entry: UInt64, level: Int) throws(StoreError) -> IndexNode {
     let offset = Int(truncatingIfNeeded: entry & 0xffff_ffff) &<< DataLayout.grainShift
-    // The misses of a search would follow one another; asked for together they overlap. (Inner nodes: the heads.)
-    reef_index_prefetch(view.base + offset, level == 0 ? DataLayout.Index.maximumLength : 768)
+    // The misses of a search would follow one another; asked for together they overlap. The heads only: of what lies
+    // behind them a search needs one line or two, and the lines that can be under way at a time are few.
+    reef_index_prefetch(view.base + offset, 768)
     let node = try view.node(entry)
     if node.kind == (level == 0 ? NodeKind.indexLeaf : NodeKind.indexInner),
       let shape = IndexShape(node.pointer, head: node.head), level > 0 || shape.count > 0
