@@ -44,17 +44,20 @@ public struct ObjectKey: Hashable, Sendable, Comparable, CustomStringConvertible
 }
 
 extension Int: PrimaryKey {
-  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? { table.owner.find(Int64(self), table: table.table) }
+  @inlinable @inline(__always)
+  public func _find(in table: KeyedTable) -> Row? { table.owner.find(Int64(self), table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self = _row.integerKey }
 }
 
 extension ObjectKey: PrimaryKey {
-  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? { table.owner.find(number, table: table.table) }
+  @inlinable @inline(__always)
+  public func _find(in table: KeyedTable) -> Row? { table.owner.find(number, table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self.init(_row.objectKey) }
 }
 
 extension String: PrimaryKey {
-  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? {
+  @inlinable @inline(__always)
+  public func _find(in table: KeyedTable) -> Row? {
     if let found = utf8.withContiguousStorageIfAvailable({ table.locate(UnsafeRawBufferPointer($0)) }) {
       return table.owner.row(found, table: table.table)
     }
@@ -64,7 +67,8 @@ extension String: PrimaryKey {
 }
 
 extension UUID: PrimaryKey {
-  @inlinable @inline(__always) public func _find(in table: KeyedTable) -> Row? {
+  @inlinable @inline(__always)
+  public func _find(in table: KeyedTable) -> Row? {
     Swift.withUnsafeBytes(of: uuid) { table.owner.row(table.locate($0), table: table.table) }
   }
   @inlinable public init(_row: Row, column: Int) { self = _row.value(column) }
