@@ -10,7 +10,7 @@ import Synchronization
 /// Uncontended: one compare-and-swap, one exchange, no system call.
 package final class WriterWord: @unchecked Sendable {
   /// How often others may overtake the oldest waiter before the word is kept for it.
-  static let overtakings: UInt64 = 32
+  static let overtakings: UInt64 = 128
   static let bound: UInt64 = 2_000_000
   static let longestBound: UInt64 = 32_000_000
   private let spins = HostIdentity.allowedProcessors > 1 ? 200 : 0
