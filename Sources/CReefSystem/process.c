@@ -63,6 +63,7 @@ static uint64_t now(clockid_t clock) {
 }
 uint64_t reef_monotonic(void) { return now(CLOCK_MONOTONIC); }
 uint64_t reef_realtime(void) { return now(CLOCK_REALTIME); }
+uint64_t reef_realtime_coarse(void) { return now(CLOCK_REALTIME_COARSE); }
 long reef_random(void *bytes, size_t count) { return RESULT(getrandom(bytes, count, 0)); }
 
 long reef_current_node(void) {

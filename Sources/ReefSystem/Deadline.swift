@@ -1,14 +1,14 @@
 import CReefSystem
 
 /// A point on the monotonic clock up to which a caller is ready to wait.
-package struct Deadline: Sendable, Equatable, Comparable {
+@usableFromInline package struct Deadline: Sendable, Equatable, Comparable {
   /// Nanoseconds of CLOCK_MONOTONIC; `UInt64.max`: no limit.
-  package let nanoseconds: UInt64
+  @usableFromInline package let nanoseconds: UInt64
 
   @inlinable
   package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
-  package static let never = Deadline(nanoseconds: .max)
+  @inlinable package static var never: Deadline { Deadline(nanoseconds: .max) }
   /// Passed already: try once, never wait.
   package static let now = Deadline(nanoseconds: 0)
 
@@ -37,4 +37,6 @@ package enum Clock {
   package static var monotonic: UInt64 { reef_monotonic() }
   /// Nanoseconds since 1970.
   package static var realtime: UInt64 { reef_realtime() }
+  /// The same as the last tick of the kernel had it, a few milliseconds ago at most: a fifth of the price.
+  package static var recently: UInt64 { reef_realtime_coarse() }
 }

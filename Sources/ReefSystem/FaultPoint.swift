@@ -8,7 +8,7 @@ import Synchronization
 /// - `REEF_FAULT=fallocate:3:ENOSPC` – the third `fallocate` fails; `fallocate:3+:ENOSPC` – it and all later ones
 /// - `REEF_KILL=publish:2` – SIGKILL at the second passing of the step `publish`; `*` counts every step
 /// - `REEF_STOP=publish:2` – SIGSTOP there
-package enum FaultPoint {
+@usableFromInline package enum FaultPoint {
   /// Gets the call's name and path, returns the errno it shall fail with.
   package typealias Hook = @Sendable (_ call: String, _ path: String?) -> Int32?
   /// Gets the step's name.

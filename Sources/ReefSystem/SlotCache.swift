@@ -2,7 +2,7 @@ import CReefSystem
 
 /// One reader slot that a thread keeps for a store, so that opening a snapshot costs no atomic exchange. A thread that
 /// ends gives it back; one that cannot costs its process a slot, nobody else anything.
-package enum SlotCache {
+@usableFromInline package enum SlotCache {
   /// A slot this thread keeps for `token`, or −1.
   @inlinable @inline(__always)
   package static func take(_ token: UInt64) -> Int { Int(reef_slot_take(token)) }

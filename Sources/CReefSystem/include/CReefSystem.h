@@ -77,6 +77,7 @@ long reef_timer_create(uint64_t nanoseconds);
 // This host and process
 uint64_t reef_monotonic(void);
 uint64_t reef_realtime(void);
+uint64_t reef_realtime_coarse(void);
 long reef_random(void *bytes, size_t count);
 void reef_pause(void);
 /// Processors that this thread may run on; 1 where the kernel does not say.
@@ -98,6 +99,9 @@ uint64_t reef_fork_generation(void);
 /// Call with the fork lock held.
 long reef_fork_close_in_child(int descriptor);
 void reef_fork_forget(int descriptor);
+
+/// XXH3 of a root slot's 120 bytes before its checksum.
+uint64_t reef_slot_checksum(const void *slot);
 
 // Faults: one relaxed load when nobody asked for any
 extern int32_t reef_faults_word;

@@ -8,6 +8,12 @@ public protocol PrimaryKey: Hashable, Sendable {
   func _find(in table: KeyedTable) -> Row?
   /// Reads the key of an object.
   init(_row: Row, column: Int)
+  /// The object's number in the store, where the key is that.
+  var _number: Int64? { get }
+}
+
+extension PrimaryKey {
+  @inlinable public var _number: Int64? { nil }
 }
 
 /// One table of a snapshot or a transaction, where keys are looked up.
@@ -47,12 +53,14 @@ extension Int: PrimaryKey {
   @inlinable @inline(__always)
   public func _find(in table: KeyedTable) -> Row? { table.owner.find(Int64(self), table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self = _row.integerKey }
+  @inlinable public var _number: Int64? { Int64(self) }
 }
 
 extension ObjectKey: PrimaryKey {
   @inlinable @inline(__always)
   public func _find(in table: KeyedTable) -> Row? { table.owner.find(number, table: table.table) }
   @inlinable public init(_row: Row, column: Int) { self.init(_row.objectKey) }
+  @inlinable public var _number: Int64? { number }
 }
 
 extension String: PrimaryKey {

@@ -138,7 +138,7 @@ public struct CommitSequence: AsyncSequence, Sendable {
     }
 
     private func snapshot(_ view: ReadView, _ pin: FollowingPin) -> Snapshot {
-      Snapshot(owner: .make(view, heldBy: pin.hold(view.version), of: store.engine), types: store.types)
+      Snapshot(owner: .make(view, heldBy: pin.hold(view.version), of: store.types))
     }
 
     /// The next commit; nil once the store is closed or the task cancelled.

@@ -38,6 +38,19 @@ public struct Row: @unchecked Sendable {
     self.columnCount = place.columnCount
   }
 
+  @inlinable init(
+    leaf: UnsafeRawPointer, row: UInt16, columnCount: UInt32, key: Int64, table: UInt16, generation: UInt32,
+    owner: RowOwner
+  ) {
+    self.owner = owner
+    self.leaf = leaf
+    self.key = key
+    self.generation = generation
+    self.table = table
+    self.row = row
+    self.columnCount = columnCount
+  }
+
   /// The number that the store knows the object by: its key where that is an Int, else counted up on insertion.
   @inlinable public var objectKey: Int64 { key }
 

@@ -29,6 +29,10 @@ import Synchronization
   /// The first damage that a read met. Reads of properties cannot throw: they give the zero value and note it here.
   package final var damage: StoreError? { damageNotes.withLock { _ in damageNote?.error } }
 
+  /// Called where nobody else has it, before it serves for another version.
+  @inline(__always)
+  final func forgetDamage() { if damageNote != nil { damageNote = nil } }
+
   @inline(never) @usableFromInline package final func note(_ error: StoreError) {
     damageNotes.withLock { _ in
       if damageNote == nil { damageNote = DamageNote(error) }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One version of a store: immutable, readable from any thread, in place.
 ///
 /// A snapshot, and every result and view taken from it, keeps its version until the last of them is gone; the store keeps
@@ -9,16 +11,22 @@
 /// let one = snapshot[Spaceship.self, key: 1]?.value
 /// ```
 public struct Snapshot: Sendable {
-  @usableFromInline let owner: SnapshotOwner
-  @usableFromInline let types: StoredTypes
+  @usableFromInline var owner: SnapshotOwner
+  @inlinable var types: StoredTypes { owner.types }
 
-  init(owner: SnapshotOwner, types: StoredTypes) {
-    self.owner = owner
-    self.types = types
-  }
+  @inlinable init(owner: SnapshotOwner) { self.owner = owner }
 
   /// The version: 1 for the first commit of a store, and one more for each commit since.
-  public var version: UInt64 { owner.view.version }
+  @inlinable public var version: UInt64 { owner.view.version }
+
+  /// Moves on to the newest version. Cheaper than another ``Store/snapshot()`` where nothing read from this one is kept;
+  /// what is kept stays as it is.
+  ///
+  /// Throws what ``Store/snapshot()`` throws, and then stays where it was.
+  public mutating func advance() throws(StoreError) {
+    if isKnownUniquelyReferenced(&owner), owner.moveOn() { return }
+    owner = try PinnedOwner.make(of: types, in: types.engine)
+  }
 
   /// All objects of a type, in stored order.
   ///
@@ -49,36 +57,120 @@ public struct Snapshot: Sendable {
 
 /// The pin of one version, shared by a snapshot and everything taken from it. Keeps the store open as well.
 @usableFromInline class SnapshotOwner: RowOwner, @unchecked Sendable {
-  private final let engine: Engine
+  @usableFromInline final let types: StoredTypes
+  /// The engine of `types`, which keep it, without counting a reference for each call.
+  fileprivate final let engine: Unmanaged<Engine>
 
-  fileprivate init(_ view: ReadView, of engine: Engine) {
-    self.engine = engine
+  fileprivate init(_ view: ReadView, of types: StoredTypes) {
+    self.types = types
+    engine = Unmanaged.passUnretained(types.engine)
     super.init(view, isTransaction: false)
   }
 
-  static func make(_ pin: consuming Pin, of engine: Engine) -> SnapshotOwner { PinnedOwner(pin, of: engine) }
-
   /// A version that a following pin holds.
-  static func make(_ view: ReadView, heldBy hold: FollowingPin.Hold, of engine: Engine) -> SnapshotOwner {
-    FollowedOwner(view, hold, of: engine)
+  static func make(_ view: ReadView, heldBy hold: FollowingPin.Hold, of types: StoredTypes) -> SnapshotOwner {
+    FollowedOwner(view, hold, of: types)
   }
+
+  /// Moves on to the newest version, where nobody else has this. False: it cannot.
+  func moveOn() -> Bool { false }
 }
 
-private final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
-  private let pin: Pin
+/// A version pinned in a reader slot of this process.
+final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
+  /// −1 while nothing is pinned.
+  @exclusivity(unchecked) fileprivate var slot: Int
 
-  init(_ pin: consuming Pin, of engine: Engine) {
-    let view = pin.view
-    self.pin = pin
-    super.init(view, of: engine)
+  private init(_ view: ReadView, _ slot: Int, of types: StoredTypes) {
+    self.slot = slot
+    super.init(view, of: types)
+  }
+
+  static func make(of types: StoredTypes, in engine: Engine) throws(StoreError) -> PinnedOwner {
+    let slot = try engine.claimSlot()
+    var view = ReadView(base: UnsafeRawPointer(engine.session.data.base), limit: 0, root: 0, version: 0)
+    try engine.pinNewest(slot, &view)
+    return PinnedOwner(view, slot, of: types)
+  }
+
+  /// One for a scope, with nothing pinned yet.
+  fileprivate static func idle(of types: StoredTypes) -> PinnedOwner {
+    let base = UnsafeRawPointer(types.engine.session.data.base)
+    return PinnedOwner(ReadView(base: base, limit: 0, root: 0, version: 0), -1, of: types)
+  }
+
+  deinit {
+    // The session looks whether it is still this process's: a child's `deinit` does not clear its parent's pin.
+    if slot >= 0 { engine._withUnsafeGuaranteedRef { $0.closeSlot(slot) } }
+  }
+
+  override func moveOn() -> Bool {
+    guard slot >= 0, engine._withUnsafeGuaranteedRef({ $0.moveOn(slot, &view) }) else { return false }
+    forgetDamage()
+    return true
   }
 }
 
 private final class FollowedOwner: SnapshotOwner, @unchecked Sendable {
   private let hold: FollowingPin.Hold
 
-  init(_ view: ReadView, _ hold: FollowingPin.Hold, of engine: Engine) {
+  init(_ view: ReadView, _ hold: FollowingPin.Hold, of types: StoredTypes) {
     self.hold = hold
-    super.init(view, of: engine)
+    super.init(view, of: types)
+  }
+}
+
+// MARK: Reading in a scope
+
+/// The owners that `Store.read` lends out, one for each reader slot that was used so: whoever has claimed the slot has the
+/// owner. So a scope allocates nothing.
+final class ReadScopes: @unchecked Sendable {
+  fileprivate let owners: UnsafeMutablePointer<PinnedOwner?>
+
+  init() {
+    owners = .allocate(capacity: LockLayout.maximumSlots)
+    owners.initialize(repeating: nil, count: LockLayout.maximumSlots)
+  }
+
+  deinit {
+    owners.deinitialize(count: LockLayout.maximumSlots)
+    owners.deallocate()
+  }
+}
+
+extension Store {
+  @usableFromInline func openScope() throws(StoreError) -> Unmanaged<SnapshotOwner> {
+    let slot = try engine.claimSlot()
+    let place = UnsafeMutableRawPointer(scopes.owners + slot)
+    if place.load(as: UInt.self) == 0 { scopes.owners[slot] = .idle(of: types) }
+    let scope = Unmanaged<PinnedOwner>.fromOpaque(place.load(as: UnsafeRawPointer.self))
+    let failure = scope._withUnsafeGuaranteedRef { owner -> StoreError? in
+      do throws(StoreError) {
+        try engine.pinNewest(slot, &owner.view)
+        owner.slot = slot
+        return nil
+      } catch {
+        return error
+      }
+    }
+    if let failure { throw failure }
+    return Unmanaged<SnapshotOwner>.fromOpaque(scope.toOpaque())
+  }
+
+  @usableFromInline func closeScope(_ scope: Unmanaged<SnapshotOwner>) {
+    let owner = Unmanaged<PinnedOwner>.fromOpaque(scope.toOpaque())
+    let slot = owner._withUnsafeGuaranteedRef { $0.slot }
+    guard isKnownUniquelyReferenced(&scopes.owners[slot]) else {
+      // Something read in the scope was kept, and keeps the pin: it goes with that.
+      scopes.owners[slot] = nil
+      return
+    }
+    // Pairs with the release of whoever let go of it last.
+    atomicMemoryFence(ordering: .acquiring)
+    owner._withUnsafeGuaranteedRef { owner in
+      owner.slot = -1
+      owner.forgetDamage()
+    }
+    engine.closeSlot(slot)
   }
 }

@@ -17,28 +17,28 @@ extension Store {
   /// }
   /// ```
   @discardableResult
-  @inlinable public func write<R>(_ body: (Transaction) throws -> R) throws -> R { try finish(begin(), body) }
+  @inlinable public func write<R>(_ body: (Transaction) throws -> R) throws -> R { try run(lend(), body) }
 
   /// As ``write(_:)-(_)``, but waits at most `timeout` for another writer: then it throws ``StoreError/busy(holder:)``, which
   /// names it.
   @discardableResult
   public func write<R>(timeout: Duration, _ body: (Transaction) throws -> R) throws -> R {
-    try finish(begin(.after(timeout)), body)
+    try run(lend(.after(timeout)), body)
   }
 
-  @inlinable func finish<R>(_ transaction: Transaction, _ body: (Transaction) throws -> R) throws -> R {
+  /// Runs a block with the transaction that was lent to it, which the store keeps alive meanwhile.
+  @inlinable func run<R>(_ lent: Unmanaged<Transaction>, _ body: (Transaction) throws -> R) throws -> R {
     enterBlock()
     let result: R
     do {
-      result = try body(transaction)
+      result = try lent._withUnsafeGuaranteedRef { try body($0) }
     } catch {
       leaveBlock()
-      transaction.cancel()
+      cancel(lent)
       throw error
     }
     leaveBlock()
-    try transaction.commit()
-    recycle(transaction)
+    try commit(lent)
     return result
   }
 
@@ -55,7 +55,7 @@ extension Store {
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         guard request.wait(continuation) else { return }
-        writerQueue.async { [self] in run(request, body) }
+        writerQueue.async { [self] in serve(request, body) }
       }
     } onCancel: {
       request.cancel()
@@ -63,12 +63,12 @@ extension Store {
   }
 
   /// Waits for the writer's turn in slices, so that a cancelled request does not hold up those behind it.
-  private func run<R>(_ request: WriteRequest<R>, _ body: (Transaction) throws -> R) {
+  private func serve<R>(_ request: WriteRequest<R>, _ body: (Transaction) throws -> R) {
     while request.isWaiting {
       do {
-        let transaction = try begin(.after(.milliseconds(50)))
-        guard let continuation = request.start() else { return transaction.cancel() }
-        continuation.resume(with: Result { try finish(transaction, body) })
+        let lent = try lend(.after(.milliseconds(50)))
+        guard let continuation = request.start() else { return cancel(lent) }
+        continuation.resume(with: Result { try self.run(lent, body) })
       } catch StoreError.busy {
         continue
       } catch {
@@ -83,49 +83,84 @@ extension Store {
   /// Throws ``StoreError/busy(holder:)`` where another writer is not done within `timeout`; nil waits for ever.
   public func beginWrite(timeout: Duration? = nil) throws(StoreError) -> Transaction {
     try begin(timeout.map { .after($0) } ?? .never)
+    return makeTransaction()
   }
 
-  @usableFromInline func begin() throws(StoreError) -> Transaction { try begin(.never) }
-
-  private func begin(_ deadline: Deadline) throws(StoreError) -> Transaction {
-    if blockThread.load(ordering: .relaxed) == UInt(pthread_self()) {
+  private func begin(_ deadline: Deadline) throws(StoreError) {
+    let thread = blockThread.load(ordering: .relaxed)
+    if thread != 0, thread == UInt(pthread_self()) {
       throw .invalidArgument(
         "A write inside the block of another write would wait for itself: use the block's transaction.")
     }
-    let write = try engine.write(deadline)
-    if let transaction = spare.take() {
-      transaction.owner.restart(write)
-      return transaction
-    }
-    let base = UnsafeRawPointer(engine.session.data.base)
-    let none = ReadView(base: base, limit: 0, root: 0, version: 0)
-    return Transaction(owner: TransactionOwner(write, none), types: types)
+    try engine.begin(deadline)
   }
 
-  /// Keeps a transaction that ended for the next one, where nobody else kept it.
-  @usableFromInline func recycle(_ transaction: consuming Transaction) {
-    var transaction = transaction
-    if isKnownUniquelyReferenced(&transaction), transaction.isUnused() { spare.keep(transaction) }
+  private func makeTransaction() -> Transaction {
+    let base = UnsafeRawPointer(engine.session.data.base)
+    let none = ReadView(base: base, limit: 0, root: 0, version: 0)
+    return Transaction(owner: TransactionOwner(engine.opened(), none), types: types)
+  }
+
+  // MARK: The transaction that write blocks use, one after the other
+
+  @usableFromInline func lend() throws(StoreError) -> Unmanaged<Transaction> { try lend(.never) }
+
+  /// Begins a transaction for a block. The object is the last block's, where nobody else kept it or anything read
+  /// through it: a small commit allocates nothing. The writer word guards all of this.
+  private func lend(_ deadline: Deadline) throws(StoreError) -> Unmanaged<Transaction> {
+    try begin(deadline)
+    if let lent = spare.reusable() { return lent }
+    return spare.keep(makeTransaction())
+  }
+
+  @usableFromInline func commit(_ lent: Unmanaged<Transaction>) throws(StoreError) {
+    guard lent._withUnsafeGuaranteedRef({ $0.giveBack() && $0.endForCommit() }) else {
+      try engine.session.checkUsable()
+      throw .closed
+    }
+    // From here on the object may be another block's.
+    _ = try engine.commit(engine.configuration.durability)
+  }
+
+  @usableFromInline func cancel(_ lent: Unmanaged<Transaction>) {
+    lent._withUnsafeGuaranteedRef { if $0.giveBack() { $0.owner.cancel() } }
   }
 }
 
-/// One ended transaction, kept so that the next small commit allocates nothing.
-final class SpareTransaction: Sendable {
-  private struct Kept: @unchecked Sendable {
-    var transaction: Transaction?
-  }
-  private let kept = Mutex(Kept())
+/// The transaction object of write blocks, reused from one to the next. Touched by the owner of the writer word only.
+final class SpareTransaction: @unchecked Sendable {
+  private let kept: UnsafeMutablePointer<Transaction?>
 
-  func take() -> Transaction? {
-    kept.withLock { kept -> Kept in
-      defer { kept.transaction = nil }
-      return kept
-    }.transaction
+  init() {
+    kept = .allocate(capacity: 1)
+    kept.initialize(to: nil)
   }
 
-  func keep(_ transaction: Transaction) {
-    let new = Kept(transaction: transaction)
-    kept.withLock { $0 = new }
+  deinit {
+    kept.deinitialize(count: 1)
+    kept.deallocate()
+  }
+
+  /// The kept one, lent, where nobody else has it.
+  @inline(__always)
+  func reusable() -> Unmanaged<Transaction>? {
+    guard isKnownUniquelyReferenced(&kept.pointee) else { return nil }
+    // Pairs with the release of whoever let go of it last.
+    atomicMemoryFence(ordering: .acquiring)
+    let raw = UnsafeRawPointer(kept).load(as: UnsafeRawPointer.self)
+    let lent = Unmanaged<Transaction>.fromOpaque(raw)
+    let isUnused = lent._withUnsafeGuaranteedRef { transaction in
+      guard transaction.isUnused() else { return false }
+      transaction.lend()
+      return true
+    }
+    return isUnused ? lent : nil
+  }
+
+  func keep(_ transaction: Transaction) -> Unmanaged<Transaction> {
+    kept.pointee = transaction
+    transaction.lend()
+    return Unmanaged.passUnretained(transaction)
   }
 }
 

@@ -22,6 +22,7 @@ public final class Store: Sendable {
   /// Where the blocks of async writes wait and run, off the threads that tasks share: one at a time, as there is one writer.
   let writerQueue = DispatchQueue(label: "reef.write")
   let spare = SpareTransaction()
+  let scopes = ReadScopes()
   /// The thread whose write block runs, so that a write inside of it is an error rather than a wait for ever.
   let blockThread = Atomic<UInt>(0)
 
@@ -39,7 +40,7 @@ public final class Store: Sendable {
       }
       models.append((model, table))
     }
-    types = StoredTypes(models)
+    types = StoredTypes(models, of: engine)
   }
 
   /// Opens, or makes, a durable store in a file: a commit survives a power loss.
@@ -60,11 +61,20 @@ extension Store {
   ///
   /// Throws ``StoreError/slotsFull(holders:)`` where all slots for snapshots are held, ``StoreError/usedAfterFork``.
   public func snapshot() throws(StoreError) -> Snapshot {
-    Snapshot(owner: SnapshotOwner.make(try engine.pin(), of: engine), types: types)
+    Snapshot(owner: try PinnedOwner.make(of: types, in: engine))
   }
 
-  /// Calls `body` with a snapshot of the newest version.
-  public func read<R>(_ body: (Snapshot) throws -> R) throws -> R { try body(snapshot()) }
+  /// Calls `body` with a snapshot of the newest version: the cheapest way to read, without allocation, reference counting
+  /// or a system call. What is read may be kept: then its version is kept as well, as if it came from ``snapshot()``.
+  ///
+  /// ```swift
+  /// let fast = try store.read { $0.objects(Spaceship.self).where { $0.maxSpeed > 100 }.count }
+  /// ```
+  @inlinable public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
+    let scope = try openScope()
+    defer { closeScope(scope) }
+    return try scope._withUnsafeGuaranteedRef { try body(Snapshot(owner: $0)) }
+  }
 
   /// All objects of a type, in whatever version is the newest: to look at again and again, or to observe.
   public func objects<M: Model>(_ type: M.Type) -> LiveResults<M> {

@@ -14,10 +14,13 @@
     @usableFromInline let key: Int
   }
 
+  /// The store that they belong to, open as long as anything read from it is there.
+  let engine: Engine
   private let entries: [Entry]
   @usableFromInline let places: ContiguousArray<Place>
 
-  init(_ models: [(model: any Model.Type, table: Int)]) {
+  init(_ models: [(model: any Model.Type, table: Int)], of engine: Engine) {
+    self.engine = engine
     entries = models.map { Entry(table: $0.table, schema: $0.model.schema) }
     places = ContiguousArray(
       models.map { Place(identity: ObjectIdentifier($0.model), table: $0.table, key: $0.model.schema.key ?? 0) })

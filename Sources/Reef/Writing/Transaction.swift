@@ -17,10 +17,16 @@ public final class Transaction {
   @usableFromInline let types: StoredTypes
   /// The first failure of a setter within the update that runs.
   @exclusivity(unchecked) @usableFromInline var setterFailure: StoreError?
+  /// The engine's side: a constant, since using a variable costs two locked instructions.
+  let write: WriteTransaction
+  /// Whether a write block has it, without counting a reference.
+  @exclusivity(unchecked) private var isLent = false
+  @exclusivity(unchecked) private var isKept = false
 
   init(owner: TransactionOwner, types: StoredTypes) {
     self.owner = owner
     self.types = types
+    write = owner.write
   }
 
   deinit { owner.cancel() }
@@ -30,6 +36,33 @@ public final class Transaction {
 
   /// Whether nobody else keeps it, or anything read through it: then it can serve for the next transaction.
   func isUnused() -> Bool { isKnownUniquelyReferenced(&owner) }
+
+  /// Serves for the transaction that the engine has begun, and is lent to its block.
+  func lend() {
+    write.reopen()
+    let version = write.version
+    owner.baseVersion = version &- 1
+    owner.viewed = owner.generation &- 1
+    owner.isOpen = true
+    isLent = true
+  }
+
+  /// The block is over. False: it ended the transaction itself.
+  func giveBack() -> Bool {
+    isLent = false
+    if !isKept { return true }
+    isKept = false
+    Unmanaged.passUnretained(self).release()
+    return false
+  }
+
+  /// Called before a block ends the transaction that was lent to it: the next one must find it taken until the block is
+  /// over.
+  private func keepFromOthers() {
+    if !isLent || isKept { return }
+    isKept = true
+    _ = Unmanaged.passRetained(self)
+  }
 }
 
 // Adding
@@ -82,10 +115,10 @@ extension Transaction {
   @inlinable public func update<M: Model>(
     _ type: M.Type, key: M.PrimaryKey, _ change: (M.Mutable) throws -> Void
   ) throws {
-    guard let row = try find(type, key) else {
+    guard let place = try find(type, key) else {
       throw StoreError.noSuchObject(type: M.schema.name, key: "\(key)")
     }
-    try apply(change, to: row)
+    try apply(change, to: place)
   }
 
   /// Changes every object that meets a condition; returns how many there were.
@@ -94,20 +127,44 @@ extension Transaction {
     let keys = try owner.keys(of: condition.predicate, types.entry(M.self))
     let table = types.table(M.self)
     for key in keys {
-      if let row = try owner.row(key, table: table) { try apply(change, to: row) }
+      if let place = try find(key, table: table) { try apply(change, to: place) }
     }
     return keys.count
   }
 
-  @inlinable func find<M: Model>(_ type: M.Type, _ key: M.PrimaryKey) throws(StoreError) -> Row? {
-    try owner.checkOpen()
+  @inlinable func find<M: Model>(_ type: M.Type, _ key: M.PrimaryKey) throws(StoreError) -> ChangedRow? {
     let place = types.place(type)
-    return key._find(in: KeyedTable(owner, table: place.table, column: place.key))
+    if let number = key._number { return try find(number, table: place.table) }
+    return try findIndexed(type, key)
   }
 
-  @inlinable func apply<M: MutableObject>(_ change: (M) throws -> Void, to row: Row) throws {
+  /// By the number of the object: along the writer's own tree, so that the change that follows need not look again.
+  @usableFromInline func find(_ key: Int64, table: Int) throws(StoreError) -> ChangedRow? {
+    if !owner.isOpen { throw .closed }
+    let found = try write.find(table: table, key: key)
+    if found.row >= 0 { return ChangedRow(found, key: key, table: table, generation: owner.generation) }
+    if found.row == -1 { return nil }
+    return try owner.row(key, table: table).map { ChangedRow($0) }
+  }
+
+  @usableFromInline func findIndexed<M: Model>(_ type: M.Type, _ key: M.PrimaryKey) throws(StoreError) -> ChangedRow? {
+    try owner.checkOpen()
+    let place = types.place(type)
+    return key._find(in: KeyedTable(owner, table: place.table, column: place.key)).map { ChangedRow($0) }
+  }
+
+  /// The row as the transaction has it.
+  @usableFromInline func row(_ place: ChangedRow) -> Row {
+    // What was found along the writer's tree is read in its view, which may not be there yet.
+    if place.generation == owner.generation { try? owner.reread() }
+    return Row(
+      leaf: place.leaf, row: place.row, columnCount: place.columnCount, key: place.key, table: place.table,
+      generation: place.generation, owner: owner)
+  }
+
+  @inlinable func apply<M: MutableObject>(_ change: (M) throws -> Void, to place: ChangedRow) throws {
     do {
-      try change(M(_change: ObjectChange(transaction: self, row: row)))
+      try change(M(_change: ObjectChange(transaction: self, place: place)))
     } catch {
       setterFailure = nil
       throw error
@@ -118,9 +175,21 @@ extension Transaction {
     }
   }
 
-  @usableFromInline func set(_ value: Value, column: Int, of row: Row) {
+  @usableFromInline func set(_ value: Value, column: Int, of place: ChangedRow) {
     do throws(StoreError) {
-      try owner.update(row, column: column, value)
+      try owner.update(place.key, table: Int(place.table), column: column, value)
+    } catch {
+      if setterFailure == nil { setterFailure = error }
+    }
+  }
+
+  /// A number, as bits. It releases nothing that its caller has, and says so: then a block counts no references.
+  @_effects(releasenone) @inline(never) @usableFromInline
+  func set(_ bits: UInt64, column: Int, of place: ChangedRow) {
+    do throws(StoreError) {
+      if !owner.isOpen { throw .closed }
+      owner.generation &+= 1
+      _ = try write.update(table: Int(place.table), key: place.key, column: column, bits: bits)
     } catch {
       if setterFailure == nil { setterFailure = error }
     }
@@ -132,8 +201,8 @@ extension Transaction {
   /// Deletes the object with this key. False: there was none.
   @discardableResult
   public func delete<M: Model>(_ type: M.Type, key: M.PrimaryKey) throws(StoreError) -> Bool {
-    guard let row = try find(type, key) else { return false }
-    return try owner.delete(row.key, table: types.table(type))
+    guard let place = try find(type, key) else { return false }
+    return try owner.delete(place.key, table: types.table(type))
   }
 
   /// Deletes every object that meets a condition; returns how many.
@@ -189,8 +258,18 @@ extension Transaction {
   ///
   /// Throws where the changes cannot be kept (``StoreError/outOfSpace(path:needed:)``, a failed sync); they are then undone.
   @discardableResult
-  public func commit() throws(StoreError) -> UInt64 { try owner.commit() }
+  public func commit() throws(StoreError) -> UInt64 {
+    keepFromOthers()
+    return try owner.commit()
+  }
 
   /// Undoes everything and ends the transaction. Only for transactions from ``Store/beginWrite(timeout:)``.
-  public func cancel() { owner.cancel() }
+  public func cancel() {
+    keepFromOthers()
+    owner.cancel()
+  }
+
+  /// Ends the transaction; the engine's `commit` follows, and must not need this object any more. False: it is over, or
+  /// its store is of no use any more.
+  func endForCommit() -> Bool { owner.close() && write.endForCommit() }
 }

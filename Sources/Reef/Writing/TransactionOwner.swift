@@ -1,13 +1,13 @@
 /// The engine's side of a transaction, and what its rows are kept readable by. Each change starts a new generation: rows
 /// found before are found again by their key.
 @usableFromInline final class TransactionOwner: RowOwner, @unchecked Sendable {
-  @exclusivity(unchecked) private var write: WriteTransaction
-  @exclusivity(unchecked) private var isOpen = true
+  let write: WriteTransaction
+  @exclusivity(unchecked) var isOpen = true
   /// The generation that `view` shows, once there is one.
-  @exclusivity(unchecked) private var viewed: UInt32
+  @exclusivity(unchecked) var viewed: UInt32
   /// Where values of an upsert are kept, by table.
   private var records: [Int: RowRecord] = [:]
-  @exclusivity(unchecked) private(set) var baseVersion: UInt64
+  @exclusivity(unchecked) var baseVersion: UInt64
   /// The table that was inserted into last in this transaction, and where its next row may go.
   @exclusivity(unchecked) @usableFromInline var appended = -1
   @exclusivity(unchecked) @usableFromInline var appending: UnsafeMutablePointer<TableWriter.State>?
@@ -18,14 +18,6 @@
     baseVersion = write.version &- 1
     viewed = .max
     super.init(view, isTransaction: true)
-  }
-
-  /// Serves for another transaction after the one that ended.
-  func restart(_ write: WriteTransaction) {
-    self.write = write
-    baseVersion = write.version &- 1
-    viewed = generation &- 1
-    isOpen = true
   }
 
   @inlinable override package func current() throws(StoreError) -> ReadView {
@@ -129,9 +121,9 @@
     }
   }
 
-  func update(_ row: Row, column: Int, _ value: Value) throws(StoreError) {
+  func update(_ key: Int64, table: Int, column: Int, _ value: Value) throws(StoreError) {
     _ = try changing { () throws(StoreError) in
-      try write.update(table: Int(row.table), key: row.key, column: column, value: value)
+      try write.update(table: table, key: key, column: column, value: value)
     }
   }
 
@@ -151,10 +143,14 @@
     write.rollback()
   }
 
-  private func close() {
+  /// False: it was closed before.
+  @discardableResult
+  func close() -> Bool {
+    if !isOpen { return false }
     isOpen = false
     appending = nil
     generation &+= 1
+    return true
   }
 }
 

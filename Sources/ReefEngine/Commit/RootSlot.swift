@@ -1,4 +1,4 @@
-import CXXHash
+import ReefSystem
 
 /// What names a version in the data file: the durable slots, written by syncs only, and the head slots, which every
 /// commit writes and which survive killed processes but no power loss. No selector: checksum and version choose.
@@ -34,7 +34,7 @@ package struct RootSlot: Equatable, Sendable {
   package init?(at slot: UnsafeRawPointer) {
     typealias Field = DataLayout.Slot
     func word(_ offset: Int) -> UInt64 { slot.load(fromByteOffset: offset, as: UInt64.self) }
-    guard word(Field.checksum) == XXH3_64bits(slot, Field.checksum), word(Field.version) != 0 else { return nil }
+    guard word(Field.checksum) == SlotChecksum.of(slot), word(Field.version) != 0 else { return nil }
     version = word(Field.version)
     root = word(Field.root)
     extents = word(Field.extents)
@@ -74,7 +74,7 @@ package struct RootSlot: Equatable, Sendable {
     put(Field.time, time)
     put(Field.generation, generation)
     Space.barrier()
-    put(Field.checksum, XXH3_64bits(slot, Field.checksum))
+    put(Field.checksum, SlotChecksum.of(slot))
     Space.barrier()
   }
 

@@ -189,6 +189,9 @@ extension WriteTransaction {
     table index: Int, key: Int64, column: Int, bits: UInt64
   ) throws(StoreError) -> TableWriter.Outcome {
     try check()
+    if let outcome = try PlainChange.set(state, table: index, key: key, column: column, bits: bits) {
+      return outcome
+    }
     let table = try writer.table(index)
     guard column >= 0, column < table.schema.properties.count, table.scratch.kinds[column] & 1 == 0 else {
       throw mismatch(table, column)

@@ -1,4 +1,5 @@
 import ReefSystem
+import Synchronization
 
 /// The single writer's work: becomes the next version, or leaves nothing.
 ///
@@ -7,14 +8,19 @@ import ReefSystem
 package final class WriteTransaction: @unchecked Sendable {
   package let engine: Engine
   let writer: Writer
-  package private(set) var isActive = true
+  @exclusivity(unchecked) package private(set) var isActive = true
   /// Scratch for index keys; reused.
   let keys: UnsafeMutablePointer<IndexScratch>
+  /// The writer's state and the session's word of life, without a class reference to come by on each change.
+  let state: UnsafeMutablePointer<Writer.State>
+  private let usable: UnsafeMutablePointer<Atomic<UInt64>>
 
   init(engine: Engine, writer: Writer) {
     self.engine = engine
     self.writer = writer
     keys = engine.indexScratch
+    state = writer.state
+    usable = engine.session.usable
   }
 
   deinit { rollback() }
@@ -24,27 +30,18 @@ package final class WriteTransaction: @unchecked Sendable {
   @discardableResult
   package func commit(durability: Durability? = nil) throws(StoreError) -> UInt64 {
     try check()
-    let durability = durability ?? engine.configuration.durability
-    let isFull = durability == .full && !writer.data.isTmpfs
-    let now = writer.data.isTmpfs ? 0 : Clock.monotonic
-    let base = writer.state.pointee.space.version &- 1
-    let version: UInt64?
-    do throws(StoreError) {
-      version = try writer.commit(isFull: isFull, at: now)
-    } catch {
-      isActive = false
-      writer.rollback()
-      throw error
-    }
     isActive = false
-    engine.afterCommit(durability)
-    if isFull {
-      if let version { try engine.checkpoint.confirm(version) }
-    }
-    // A weaker commit waits for the full ones that it builds on; so does one that only read them.
-    let needed = version ?? base
-    if writer.lock.loadAcquire(LockLayout.Control.visible) >> 1 < needed { try engine.checkpoint.confirm(needed) }
-    return needed
+    return try engine.commit(durability ?? engine.configuration.durability)
+  }
+
+  /// Serves for the transaction that the engine has begun, after the one that ended.
+  package func reopen() { isActive = true }
+
+  /// Ends this object's part: what follows is the engine's `commit`. False: there is nothing to commit any more.
+  package func endForCommit() -> Bool {
+    guard isActive, usable.pointee.load(ordering: .relaxed) != 0 else { return false }
+    isActive = false
+    return true
   }
 
   /// Drops all changes.
@@ -56,8 +53,12 @@ package final class WriteTransaction: @unchecked Sendable {
 
   @inline(__always)
   func check() throws(StoreError) {
-    guard isActive else { throw .invalidArgument("The transaction has ended.") }
-    try engine.session.checkUsable()
+    if !isActive || usable.pointee.load(ordering: .relaxed) != 1 { throw ended() }
+  }
+
+  @inline(never)
+  private func ended() -> StoreError {
+    isActive ? engine.session.unusable() : .invalidArgument("The transaction has ended.")
   }
 
   /// The state with this transaction's changes. Valid until the next change.
@@ -68,7 +69,7 @@ package final class WriteTransaction: @unchecked Sendable {
     }
   }
 
-  package var version: UInt64 { writer.state.pointee.space.version }
+  package var version: UInt64 { state.pointee.space.version }
   package var schema: StoredSchema { writer.schema }
 
   /// Runs a change; an error half-way leaves a transaction that can only be rolled back.

@@ -20,7 +20,7 @@ extension Writer {
     try sync()
     let version = state.pointee.space.version
     let root = state.pointee.root
-    let time = Clock.realtime
+    let time = Clock.recently
     root.storeBytes(of: version, toByteOffset: DataLayout.Root.version, as: UInt64.self)
     root.storeBytes(of: time, toByteOffset: DataLayout.Root.time, as: UInt64.self)
     root.storeBytes(of: UInt32(session.peer), toByteOffset: DataLayout.Root.peer, as: UInt32.self)
@@ -39,7 +39,7 @@ extension Writer {
     slot.session = lock.word(LockLayout.Header.session)
     slot.epoch = lock.word(LockLayout.Header.epoch)
     slot.boot = state.pointee.boot
-    slot.fingerprint = schema.fingerprint
+    slot.fingerprint = state.pointee.fingerprint
     slot.flags = lock.word(Control.needsMark) | lock.word(Control.marking) != 0 ? DataLayout.SlotFlag.unswept : 0
     slot.time = time
     slot.generation = lock.word(Control.listGeneration)
@@ -54,7 +54,7 @@ extension Writer {
     lock.set(Control.tipRoot, entry)
     lock.set(Control.tipExtents, extents)
     lock.set(Control.tipTime, time)
-    lock.set(Control.fingerprint, schema.fingerprint)
+    lock.set(Control.fingerprint, state.pointee.fingerprint)
     lock.storeRelease(Control.tip, version)
     FaultPoint.step("commit.tip")
     state.pointee.space.clearTouched()

@@ -14,8 +14,20 @@ package final class Writer: @unchecked Sendable {
     // The waiting queue as the transaction found it.
     var freshTail: UInt64 = 0
     var freshCount: UInt64 = 0
-    /// Tables changed by the transaction, by index; the first `changedCount` of `changed`.
+    /// Tables changed by the transaction, by index: the first `changedCount` of them.
+    var changed = UnsafeMutablePointer<Int>.allocate(capacity: 16)
+    var changedCapacity = 16
     var changedCount = 0
+    /// The states of all table writers, by index. Small changes go by them: a class reference that is taken out of an array
+    /// costs two locked instructions each time.
+    var tables = UnsafeMutablePointer<UnsafeMutablePointer<TableWriter.State>>.allocate(capacity: 1)
+    var tableCount = 0
+    /// Fingerprint of the schema that `tables` belong to.
+    var fingerprint: UInt64 = 0
+    /// Whether this process may store into the mapping.
+    var isWritable = false
+    /// Waiting entries that make the next pass worth its while.
+    var nextPass = Writer.reclaimThreshold
     /// Something failed half-way: the transaction can only be rolled back.
     var isBroken = false
     /// Whether there is anything to commit: a root made one's own for a change that came to nothing is not.
@@ -23,22 +35,29 @@ package final class Writer: @unchecked Sendable {
     /// Whether anything but deletes was asked for.
     var didAdd = false
     var boot: (UInt64, UInt64) = (0, 0)
+
+    init(space: consuming Space, root: UnsafeMutableRawPointer) {
+      self.space = space
+      self.root = root
+    }
+
+    deinit {
+      changed.deallocate()
+      tables.deallocate()
+    }
   }
 
   let session: Session
   let data: MappedFile
   let lock: LockMemory
   let state: UnsafeMutablePointer<State>
-  /// Indexes of changed tables.
-  private(set) var changed: UnsafeMutablePointer<Int>
-  private var changedCapacity: Int
   /// One per stored type.
-  package private(set) var tables: [TableWriter] = []
+  @exclusivity(unchecked) package private(set) var tables: [TableWriter] = []
   /// The stored schema that `tables` belong to.
-  package private(set) var schema: StoredSchema
+  @exclusivity(unchecked) package private(set) var schema: StoredSchema
   let isChecked: Bool
-  /// Waiting blocks that make a pass worth its while.
-  static let reclaimThreshold: UInt64 = 96
+  /// New waiting blocks that make a pass worth its while; more where more reader slots are in use than that.
+  static var reclaimThreshold: UInt64 { 64 }
 
   init(session: Session) throws(StoreError) {
     self.session = session
@@ -54,15 +73,12 @@ package final class Writer: @unchecked Sendable {
         space: Space(file: session.data, lock: session.lock.base) { size in (try? lockFile.grow(to: size)) != nil },
         root: session.data.base))
     state.pointee.boot = (HostIdentity.boot.high, HostIdentity.boot.low)
-    changedCapacity = 16
-    changed = .allocate(capacity: 16)
     schema = StoredSchema.empty
   }
 
   deinit {
     state.deinitialize(count: 1)
     state.deallocate()
-    changed.deallocate()
   }
 
   // MARK: Beginning and ending
@@ -71,19 +87,35 @@ package final class Writer: @unchecked Sendable {
   @inline(__always)
   func begin(_ deadline: Deadline) throws(StoreError) {
     let tookOver = try session.acquireWriter(deadline: deadline)
+    typealias Control = LockLayout.Control
     do throws(StoreError) {
-      // Noted where it outlives an error before the repair.
-      if tookOver { lock.set(LockLayout.Control.reclaiming, 1) }
-      if lock.word(LockLayout.Control.poisoned) != 0 { throw .poisoned(path: session.path) }
-      try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
-      if lock.word(LockLayout.Control.jver) | lock.word(LockLayout.Control.reclaiming) != 0 { try repair() }
-      if lock.word(LockLayout.Control.freshCount) >= Writer.reclaimThreshold { reclaim() }
+      let isUnusual =
+        lock.word(Control.poisoned) | lock.word(Control.jver) | lock.word(Control.reclaiming) != 0
+      if tookOver || isUnusual || !state.pointee.isWritable { try prepare(tookOver) }
+      let fresh = lock.word(Control.freshCount)
+      if fresh >= state.pointee.nextPass {
+        reclaim()
+      } else if state.pointee.nextPass &- fresh > UInt64(LockLayout.maximumSlots) {
+        // Another process made the queue shorter.
+        state.pointee.nextPass = fresh &+ Writer.reclaimThreshold
+      }
       try start()
     } catch {
       session.releaseWriter()
       throw error
     }
     FaultPoint.step("commit.begun")
+  }
+
+  /// What comes before a transaction only now and then.
+  @inline(never)
+  private func prepare(_ tookOver: Bool) throws(StoreError) {
+    // Noted where it outlives an error before the repair.
+    if tookOver { lock.set(LockLayout.Control.reclaiming, 1) }
+    if lock.word(LockLayout.Control.poisoned) != 0 { throw .poisoned(path: session.path) }
+    try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
+    state.pointee.isWritable = true
+    if lock.word(LockLayout.Control.jver) | lock.word(LockLayout.Control.reclaiming) != 0 { try repair() }
   }
 
   @inline(__always)
@@ -104,7 +136,7 @@ package final class Writer: @unchecked Sendable {
     state.pointee.didAdd = false
     state.pointee.isRootOwned = false
     state.pointee.root = try state.pointee.space.enter(lock.word(Control.tipRoot), kind: NodeKind.root)
-    if lock.word(Control.fingerprint) != schema.fingerprint { try reloadSchema() }
+    if lock.word(Control.fingerprint) != state.pointee.fingerprint { try reloadSchema() }
     // From here on a death is noticed by the next writer even where the writer word was free.
     lock.storeRelease(Control.jver, tip &+ 1)
   }
@@ -119,13 +151,19 @@ package final class Writer: @unchecked Sendable {
   }
 
   /// Gives back what nobody sees any more. Dead readers' slots first: what they held goes at once.
+  @inline(never)
   func reclaim() {
-    if state.pointee.reclaimer.held > 0 { session.freeDeadSlots() }
+    // Whether a reader lives is asked of the kernel: only of one that stays, and not at each pass.
+    if state.pointee.reclaimer.held > 0, state.pointee.reclaimer.isWorthAsking() { session.freeDeadSlots() }
     let freed = state.pointee.space.reclaim(&state.pointee.reclaimer)
     if freed == 0, state.pointee.reclaimer.held > 0, session.freeDeadSlots() > 0 {
       state.pointee.space.reclaim(&state.pointee.reclaimer)
     }
     if freed > 0 { state.pointee.space.punchSome() }
+    // Reading all slots is worth it only for as many new entries: what a following reader holds may stay in the queue.
+    state.pointee.nextPass =
+      lock.word(LockLayout.Control.freshCount)
+      &+ max(Writer.reclaimThreshold, lock.word(LockLayout.Control.slotsInUse))
   }
 
   /// The transaction adds or changes something: the reserve is not for it.
@@ -170,15 +208,7 @@ package final class Writer: @unchecked Sendable {
     table.state.pointee.node = node
     table.state.pointee.isOwned = true
     setTable(table.index, UInt64(state.pointee.space.ref(of: node)))
-    if state.pointee.changedCount == changedCapacity {
-      let bigger = UnsafeMutablePointer<Int>.allocate(capacity: changedCapacity * 2)
-      bigger.update(from: changed, count: changedCapacity)
-      changed.deallocate()
-      changed = bigger
-      changedCapacity *= 2
-    }
-    changed[state.pointee.changedCount] = table.index
-    state.pointee.changedCount &+= 1
+    state.pointee.note(changed: table.index)
   }
 
   func setTable(_ index: Int, _ entry: UInt64) {
@@ -196,8 +226,11 @@ package final class Writer: @unchecked Sendable {
   /// Packs what lies open, so that the tree can be read.
   @inline(__always)
   func sync() throws(StoreError) {
-    for index in 0..<state.pointee.changedCount {
-      try tables[changed[index]].sync(&state.pointee.space)
+    for at in 0..<state.pointee.changedCount {
+      let index = state.pointee.changed[at]
+      let table = state.pointee.tables[index]
+      if table.pointee.isOpen { try tables[index].flush(&state.pointee.space) }
+      table.pointee.writeCounters()
     }
   }
 
@@ -230,7 +263,33 @@ package final class Writer: @unchecked Sendable {
         }
       }
       tables = writers
+      state.pointee.adopt(writers)
     }
     schema = stored
+    state.pointee.fingerprint = stored.fingerprint
+  }
+}
+
+extension Writer.State {
+  /// Remembers that a table was changed, to be synced before the commit.
+  @inline(__always)
+  mutating func note(changed index: Int) {
+    if changedCount == changedCapacity {
+      let bigger = UnsafeMutablePointer<Int>.allocate(capacity: changedCapacity * 2)
+      bigger.update(from: changed, count: changedCapacity)
+      changed.deallocate()
+      changed = bigger
+      changedCapacity *= 2
+    }
+    changed[changedCount] = index
+    changedCount &+= 1
+  }
+
+  /// Takes over the states of these table writers, which outlive this.
+  mutating func adopt(_ writers: [TableWriter]) {
+    tables.deallocate()
+    tables = .allocate(capacity: max(1, writers.count))
+    for (index, writer) in writers.enumerated() { (tables + index).initialize(to: writer.state) }
+    tableCount = writers.count
   }
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// One store as this process has it open, without types: what the typed API, the command and other languages build on.
 package final class Engine: @unchecked Sendable {
-  package let session: Session
+  @usableFromInline package let session: Session
   package let configuration: EngineConfiguration
   package let checkpoint: Checkpoint
   let writer: Writer
@@ -11,10 +11,14 @@ package final class Engine: @unchecked Sendable {
   private let stored: Mutex<StoredSchema>
   private let isClosed = Atomic<Bool>(false)
   let maintenance: Maintenance
+  private let isTmpfs: Bool
+  private let isReadOnly: Bool
 
   private init(_ session: Session, _ configuration: EngineConfiguration) throws(StoreError) {
     self.session = session
     self.configuration = configuration
+    isTmpfs = session.data.isTmpfs
+    isReadOnly = session.options.readOnly
     checkpoint = Checkpoint(session: session)
     writer = try Writer(session: session)
     indexScratch = .allocate(capacity: 1)
@@ -69,13 +73,41 @@ package final class Engine: @unchecked Sendable {
   @inlinable
   package func pin() throws(StoreError) -> Pin {
     let slot = try session.claimSlot()
+    return Pin(session: session, slot: slot, view: try pinNewest(slot))
+  }
+
+  /// Pins the newest visible version in a slot of the caller's, which may hold an older one: then it moves on. Where it
+  /// throws, the slot is given back.
+  @inlinable @inline(__always)
+  package func pinNewest(_ slot: Int) throws(StoreError) -> ReadView {
     let pinned = session.pinNewest(slot)
     if session.lock.word(LockLayout.Control.poisoned) != 0 { try checkPoisoned(pinned.version, slot) }
-    return Pin(
-      session: session, slot: slot,
-      view: ReadView(
-        base: UnsafeRawPointer(session.data.base), limit: pinned.extents &<< UInt64(DataLayout.extentShift),
-        root: pinned.root, version: pinned.version))
+    return view(pinned.root, pinned.extents, pinned.version)
+  }
+
+  // Whole steps, for those that keep slots by themselves: across the module's border each call counts references to the
+  // objects it goes by.
+
+  /// A reader slot with nothing pinned in it.
+  package func claimSlot() throws(StoreError) -> Int { try session.claimSlot() }
+
+  /// Pins the newest visible version in a claimed slot. Written where it is kept: handed back, it would be copied.
+  package func pinNewest(_ slot: Int, _ view: inout ReadView) throws(StoreError) { view = try pinNewest(slot) }
+
+  /// Lets the version go that a slot holds, and gives the slot back.
+  package func closeSlot(_ slot: Int) {
+    session.unpin(slot)
+    session.returnSlot(slot)
+  }
+
+  /// Lets a slot that holds an older version hold the newest. False where that needs a closer look: after a failed sync,
+  /// and once the session is of no use.
+  package func moveOn(_ slot: Int, _ view: inout ReadView) -> Bool {
+    if session.usable.pointee.load(ordering: .relaxed) != 1 { return false }
+    if session.lock.word(LockLayout.Control.poisoned) != 0 { return false }
+    let pinned = session.pinNewest(slot)
+    view = self.view(pinned.root, pinned.extents, pinned.version)
+    return true
   }
 
   /// A failed sync leaves versions that were seen but are not on disk: they are not shown any more.
@@ -108,9 +140,10 @@ package final class Engine: @unchecked Sendable {
     return view(root, extents, version)
   }
 
-  private func view(_ root: UInt64, _ extents: UInt64, _ version: UInt64) -> ReadView {
+  @inlinable @inline(__always)
+  func view(_ root: UInt64, _ extents: UInt64, _ version: UInt64) -> ReadView {
     ReadView(
-      base: UnsafeRawPointer(session.data.base), limit: extents << UInt64(DataLayout.extentShift), root: root,
+      base: UnsafeRawPointer(session.data.base), limit: extents &<< UInt64(DataLayout.extentShift), root: root,
       version: version)
   }
 
@@ -120,16 +153,48 @@ package final class Engine: @unchecked Sendable {
 
   /// Starts the one transaction that may run at a time in all processes. Throws `busy`, naming who writes, past the deadline.
   package func write(_ deadline: Deadline = .never) throws(StoreError) -> WriteTransaction {
-    if session.options.readOnly { throw .readOnly(path: session.path) }
+    try begin(deadline)
+    return opened()
+  }
+
+  /// Becomes the writer. To be followed by `opened`, or by `reopen` of an ended transaction of this engine.
+  package func begin(_ deadline: Deadline) throws(StoreError) {
+    if isReadOnly { throw .readOnly(path: session.path) }
     try writer.begin(deadline)
-    return WriteTransaction(engine: self, writer: writer)
+  }
+
+  /// The transaction that `begin` began.
+  package func opened() -> WriteTransaction { WriteTransaction(engine: self, writer: writer) }
+
+  /// Makes what the transaction under way did the next version: the second half of `WriteTransaction.commit`. The
+  /// transaction object is not touched any more: it may serve for another one by the time this returns.
+  package func commit(_ durability: Durability) throws(StoreError) -> UInt64 {
+    let isTmpfs = isTmpfs
+    let isFull = durability == .full && !isTmpfs
+    let now = isTmpfs ? 0 : Clock.monotonic
+    let base = writer.state.pointee.space.version &- 1
+    let version: UInt64?
+    do throws(StoreError) {
+      version = try writer.commit(isFull: isFull, at: now)
+    } catch {
+      writer.rollback()
+      throw error
+    }
+    afterCommit(durability)
+    if isFull {
+      if let version { try checkpoint.confirm(version) }
+    }
+    // A weaker commit waits for the full ones that it builds on; so does one that only read them.
+    let needed = version ?? base
+    if writer.lock.loadAcquire(LockLayout.Control.visible) >> 1 < needed { try checkpoint.confirm(needed) }
+    return needed
   }
 
   @inline(__always)
   func afterCommit(_ durability: Durability) {
     // Raised where the lock file could not grow: what leaked is looked for beside normal work.
     if session.lock.word(LockLayout.Control.needsMark) != 0 { maintenance.owe() }
-    if session.data.isTmpfs { return }
+    if isTmpfs { return }
     if case .relaxed(let bound) = durability { maintenance.bound(bound) }
   }
 

@@ -16,12 +16,28 @@ package struct Reclaimer: ~Copyable {
   var floor: UInt64 = .max
   /// Pins other than the newest version that another process holds: reason to ask whether it lives.
   var held = 0
+  /// Oldest pin of all, and how many passes it has been that.
+  var oldest: UInt64 = .max
+  private var lastOldest: UInt64 = .max
+  private var stayed = 0
 
   package init() {
     pins = .allocate(capacity: LockLayout.Bin.count)
     pins.initialize(repeating: 0, count: LockLayout.Bin.count)
   }
   deinit { pins.deallocate() }
+
+  /// Whether the oldest pin has stayed for a pass, or again as many as eight.
+  mutating func isWorthAsking() -> Bool {
+    if oldest == lastOldest {
+      stayed &+= 1
+    } else {
+      lastOldest = oldest
+      stayed = 0
+      return false
+    }
+    return stayed & 7 == 1
+  }
 }
 
 extension Space {
@@ -31,6 +47,7 @@ extension Space {
     atomicMemoryFence(ordering: .sequentiallyConsistent)
     let visible = visibleVersion
     var newest: UInt64 = 0
+    var oldest = UInt64.max
     var floor = UInt64.max
     var held = 0
     let count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
@@ -41,12 +58,13 @@ extension Space {
       reclaimer.pins[slot] = version
       if version == 0 { continue }
       if version > newest { newest = version }
+      if version < oldest { oldest = version }
       if version < visible { held &+= 1 }
       // A follower so far behind that the ring has forgotten its versions gets a gap anyway: it holds one version only.
       if raw & 1 != 0, visible &- version < UInt64(LockLayout.ringSize), version < floor { floor = version }
     }
     atomicMemoryFence(ordering: .acquiring)
-    for slot in count..<LockLayout.maximumSlots where reclaimer.pins[slot] != 0 { reclaimer.pins[slot] = 0 }
+    // The number of slots only grows in a session: beyond it the pins were never set.
     let disk = reclaimer.pins + LockLayout.maximumSlots
     disk[0] = control(LockLayout.Control.synced)
     disk[1] = control(LockLayout.Control.attempt)
@@ -54,6 +72,7 @@ extension Space {
     newest = max(newest, disk[0], disk[1], disk[2])
     reclaimer.count = count
     reclaimer.newest = newest
+    reclaimer.oldest = oldest
     reclaimer.floor = floor
     reclaimer.held = held
   }

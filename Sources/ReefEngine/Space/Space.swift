@@ -73,6 +73,18 @@ package struct Space: ~Copyable {
     }
     throw damaged("entry \(entry) is no node of kind \(kind)")
   }
+
+  /// The same, nil where it is not.
+  @inline(__always)
+  func node(_ entry: UInt64, kind: UInt8) -> UnsafeMutableRawPointer? {
+    let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
+    let limit = limit
+    guard offset >= UInt64(DataLayout.extentSize), offset &+ 16 <= limit else { return nil }
+    let node = base + Int(truncatingIfNeeded: offset)
+    let header = node.load(as: UInt64.self)
+    let length = header &>> 32
+    return UInt8(truncatingIfNeeded: header) == kind && length >= 16 && offset &+ length <= limit ? node : nil
+  }
   @inline(never) func damaged(_ what: String) -> StoreError { .damaged(path: file.path, what: what) }
 
   @inline(__always) package func isOwned(_ node: UnsafeRawPointer) -> Bool {
@@ -158,6 +170,7 @@ package struct Space: ~Copyable {
   }
 
   /// Forgets the journal, after a commit or a repair.
+  @inline(__always)
   package mutating func clearTouched() {
     let words = (lock + LockLayout.touchedOffset).assumingMemoryBound(to: UInt64.self)
     if dirtyCount < Space.dirtyCapacity {

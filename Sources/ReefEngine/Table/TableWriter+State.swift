@@ -48,9 +48,27 @@ extension TableWriter {
     var lastOutcome = Outcome.missing
     /// Length of the column node that was built last.
     var lastColumnLength = 0
+    /// The way to the row that was looked up last: shared with the table's writer.
+    let path: UnsafeMutablePointer<PathStep>
+    /// By column: 1 where changing it touches nothing else and it holds a scalar.
+    let scalars: UnsafeMutablePointer<UInt8>
+    // The row that `path` leads to, if it still does.
+    var isFound = false
+    var foundKey: Int64 = 0
+    var foundLeaf: UnsafeMutableRawPointer
+    var foundRow = 0
 
-    init(_ scratch: LeafScratch, spare: LeafScratch, _ schema: TypeSchema) {
+    init(
+      _ scratch: LeafScratch, spare: LeafScratch, _ schema: TypeSchema, path: UnsafeMutablePointer<PathStep>,
+      plain: [Bool]
+    ) {
       node = UnsafeMutableRawPointer(scratch.keys)
+      self.path = path
+      foundLeaf = UnsafeMutableRawPointer(scratch.keys)
+      scalars = .allocate(capacity: max(1, plain.count))
+      for column in plain.indices {
+        (scalars + column).initialize(to: plain[column] && scratch.kinds[column] & 1 == 0 ? 1 : 0)
+      }
       cells = scratch.cells
       nulls = scratch.nulls
       kinds = UnsafePointer(scratch.kinds)
@@ -74,6 +92,35 @@ extension TableWriter {
 }
 
 extension TableWriter.State {
+  /// Begins with what a table's node says, which was entered. False: it is not sound.
+  @inline(__always)
+  mutating func load(_ node: UnsafeMutableRawPointer, _ space: borrowing Space, transaction: UInt64) -> Bool {
+    guard node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self) >= UInt32(DataLayout.Table.indexes),
+      node.load(fromByteOffset: DataLayout.Table.depth, as: UInt32.self) <= UInt32(TableView.maximumDepth)
+    else { return false }
+    self.node = node
+    isOwned = space.isOwned(node)
+    count = node.load(fromByteOffset: DataLayout.Table.count, as: UInt64.self)
+    nextKey = node.load(fromByteOffset: DataLayout.Table.nextKey, as: Int64.self)
+    keyIndexRoot = node.load(fromByteOffset: DataLayout.Table.keyIndexRoot, as: UInt64.self)
+    keyIndexDepth = Int(node.load(fromByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self))
+    isOpen = false
+    isDirty = false
+    isAppending = false
+    isFound = false
+    self.transaction = transaction
+    return true
+  }
+
+  /// Writes the counters into the table's node, which must be owned.
+  @inline(__always)
+  func writeCounters() {
+    node.storeBytes(of: count, toByteOffset: DataLayout.Table.count, as: UInt64.self)
+    node.storeBytes(of: nextKey, toByteOffset: DataLayout.Table.nextKey, as: Int64.self)
+    node.storeBytes(of: keyIndexRoot, toByteOffset: DataLayout.Table.keyIndexRoot, as: UInt64.self)
+    node.storeBytes(of: UInt32(keyIndexDepth), toByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self)
+  }
+
   /// Appends a row to the open leaf: the key follows its last one, nothing is indexed, and all lies in the leaf. Nil:
   /// it is not so, and nothing was done.
   ///

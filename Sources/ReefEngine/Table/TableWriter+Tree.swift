@@ -58,6 +58,7 @@ extension TableWriter {
     _ space: borrowing Space, _ key: Int64, low: inout Int64, high: inout Int64
   ) throws(StoreError) -> Place {
     var entry = root
+    state.pointee.isFound = false
     if entry & 0xffff_ffff == 0 { return .empty }
     let depth = depth
     var level = 0

@@ -34,8 +34,6 @@
     keyKind = schema.keyKind
     scratch = LeafScratch(schema)
     spare = LeafScratch(schema)
-    state = .allocate(capacity: 1)
-    state.initialize(to: State(scratch, spare: spare, schema))
     path = .allocate(capacity: TableView.maximumDepth + 2)
     path.initialize(
       repeating: PathStep(node: UnsafeMutableRawPointer(scratch.keys), index: 0), count: TableView.maximumDepth + 2)
@@ -44,7 +42,10 @@
       repeating: ColumnGap(node: UnsafeMutableRawPointer(scratch.keys), length: 0), count: max(1, scratch.columns))
     let indexed = schema.indexedColumns
     indexedColumns = indexed
-    plain = schema.properties.indices.map { !indexed.contains($0) && schema.key != $0 }
+    let plain = schema.properties.indices.map { !indexed.contains($0) && schema.key != $0 }
+    self.plain = plain
+    state = .allocate(capacity: 1)
+    state.initialize(to: State(scratch, spare: spare, schema, path: path, plain: plain))
     bytesColumns = schema.properties.indices.filter {
       schema.properties[$0].type == .string || schema.properties[$0].type == .data
     }
@@ -53,6 +54,7 @@
   @inline(__always) func isPlain(_ column: Int) -> Bool { plain[column] }
 
   deinit {
+    state.pointee.scalars.deallocate()
     state.deallocate()
     path.deallocate()
     gaps.deallocate()
@@ -61,19 +63,9 @@
   /// Begins with what the transaction's root says of the table.
   package func load(_ space: inout Space, entry: UInt64, transaction: UInt64) throws(StoreError) {
     let node = try space.enter(entry, kind: NodeKind.table)
-    guard node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self) >= UInt32(DataLayout.Table.indexes),
-      node.load(fromByteOffset: DataLayout.Table.depth, as: UInt32.self) <= UInt32(TableView.maximumDepth)
-    else { throw space.damaged("the node of table \(schema.name)") }
-    state.pointee.node = node
-    state.pointee.isOwned = space.isOwned(node)
-    state.pointee.count = node.load(fromByteOffset: DataLayout.Table.count, as: UInt64.self)
-    state.pointee.nextKey = node.load(fromByteOffset: DataLayout.Table.nextKey, as: Int64.self)
-    state.pointee.keyIndexRoot = node.load(fromByteOffset: DataLayout.Table.keyIndexRoot, as: UInt64.self)
-    state.pointee.keyIndexDepth = Int(node.load(fromByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self))
-    state.pointee.isOpen = false
-    state.pointee.isDirty = false
-    state.pointee.isAppending = false
-    state.pointee.transaction = transaction
+    guard state.pointee.load(node, space, transaction: transaction) else {
+      throw space.damaged("the node of table \(schema.name)")
+    }
   }
 
   // MARK: Root and depth lie in the table's node, which must be owned to be set
@@ -91,12 +83,7 @@
   /// Packs the open leaf and writes the counters. The table's node must be owned.
   package func sync(_ space: inout Space) throws(StoreError) {
     try flush(&space)
-    let node = state.pointee.node
-    node.storeBytes(of: state.pointee.count, toByteOffset: DataLayout.Table.count, as: UInt64.self)
-    node.storeBytes(of: state.pointee.nextKey, toByteOffset: DataLayout.Table.nextKey, as: Int64.self)
-    node.storeBytes(of: state.pointee.keyIndexRoot, toByteOffset: DataLayout.Table.keyIndexRoot, as: UInt64.self)
-    node.storeBytes(
-      of: UInt32(state.pointee.keyIndexDepth), toByteOffset: DataLayout.Table.keyIndexDepth, as: UInt32.self)
+    state.pointee.writeCounters()
   }
 }
 
