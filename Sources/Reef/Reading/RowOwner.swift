@@ -31,7 +31,11 @@ import Synchronization
 
   /// Called where nobody else has it, before it serves for another version.
   @inline(__always)
-  final func forgetDamage() { if damageNote != nil { damageNote = nil } }
+  final func forget() {
+    knownTree.store(0, ordering: .relaxed)
+    knownIndex.store(0, ordering: .relaxed)
+    if damageNote != nil { damageNote = nil }
+  }
 
   @inline(never) @usableFromInline package final func note(_ error: StoreError) {
     damageNotes.withLock { _ in

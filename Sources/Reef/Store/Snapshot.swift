@@ -106,7 +106,7 @@ final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
 
   override func moveOn() -> Bool {
     guard slot >= 0, engine._withUnsafeGuaranteedRef({ $0.moveOn(slot, &view) }) else { return false }
-    forgetDamage()
+    forget()
     return true
   }
 }
@@ -169,7 +169,7 @@ extension Store {
     atomicMemoryFence(ordering: .acquiring)
     owner._withUnsafeGuaranteedRef { owner in
       owner.slot = -1
-      owner.forgetDamage()
+      owner.forget()
     }
     engine.closeSlot(slot)
   }
