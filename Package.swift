@@ -59,7 +59,8 @@ let package = Package(
     .executableTarget(
       name: "reef-bench", dependencies: ["Reef", "CBench"], path: "tools/benchmark/driver", swiftSettings: warnings),
 
-    .testTarget(name: "ReefEngineTests", dependencies: ["ReefEngine"], swiftSettings: warnings),
+    .testTarget(
+      name: "ReefEngineTests", dependencies: ["ReefEngine", "CReefKernels", "CXXHash"], swiftSettings: warnings),
     .executableTarget(
       name: "reef-test-worker", dependencies: ["ReefSystem", "ReefEngine"], path: "Tests/Worker",
       swiftSettings: warnings),

@@ -12,12 +12,12 @@ import CReefSystem
   /// Passed already: try once, never wait.
   package static let now = Deadline(nanoseconds: 0)
 
-  package static func after(_ duration: Duration) -> Deadline {
+  package static func after(_ duration: Duration, from now: UInt64 = Clock.monotonic) -> Deadline {
     let (seconds, attoseconds) = duration.components
     if seconds < 0 || attoseconds < 0 { return .now }
     if seconds > 1 << 32 { return .never }
     return Deadline(
-      nanoseconds: Clock.monotonic &+ UInt64(seconds) &* 1_000_000_000 &+ UInt64(attoseconds / 1_000_000_000))
+      nanoseconds: now &+ UInt64(seconds) &* 1_000_000_000 &+ UInt64(attoseconds / 1_000_000_000))
   }
 
   package static func after(nanoseconds: UInt64) -> Deadline {

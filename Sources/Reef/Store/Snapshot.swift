@@ -105,6 +105,8 @@ final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
   }
 
   override func moveOn() -> Bool {
+    // Pairs with the release of whoever let go of it last.
+    atomicMemoryFence(ordering: .acquiring)
     guard slot >= 0, engine._withUnsafeGuaranteedRef({ $0.moveOn(slot, &view) }) else { return false }
     forget()
     return true

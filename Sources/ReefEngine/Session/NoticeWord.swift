@@ -60,7 +60,7 @@ package final class NoticeWord: @unchecked Sendable {
   ) -> UInt64? {
     if newest > after { return newest }
     var now = Clock.monotonic
-    if let version = spinning(after, now, spin) { return version }
+    if let version = spinning(after, now, spin, deadline) { return version }
     while true {
       let word = visible.pointee.load(ordering: .acquiring)
       if word >> 1 > after { return word >> 1 }
@@ -82,8 +82,9 @@ package final class NoticeWord: @unchecked Sendable {
     }
   }
 
-  private func spinning(_ after: UInt64, _ start: UInt64, _ spin: Duration?) -> UInt64? {
-    let end = spin.map { Deadline.after($0).nanoseconds } ?? start &+ pace.begin(start)
+  private func spinning(_ after: UInt64, _ start: UInt64, _ spin: Duration?, _ deadline: Deadline) -> UInt64? {
+    let wanted = spin.map { Deadline.after($0, from: start).nanoseconds } ?? start &+ pace.begin(start)
+    let end = min(wanted, deadline.nanoseconds)
     guard end > start else { return nil }
     repeat {
       for _ in 0..<16 {

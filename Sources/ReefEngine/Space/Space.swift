@@ -64,13 +64,7 @@ package struct Space: ~Copyable {
   /// Enters a node: its header and its length lie within the file, and it is of that kind.
   @inline(__always)
   package func enter(_ entry: UInt64, kind: UInt8) throws(StoreError) -> UnsafeMutableRawPointer {
-    let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
-    let limit = limit
-    if offset >= UInt64(DataLayout.extentSize), offset &+ 16 <= limit {
-      let node = base + Int(truncatingIfNeeded: offset)
-      let length = UInt64(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self))
-      if node.load(as: UInt8.self) == kind, length >= 16, offset &+ length <= limit { return node }
-    }
+    if let node = node(entry, kind: kind) { return node }
     throw damaged("entry \(entry) is no node of kind \(kind)")
   }
 

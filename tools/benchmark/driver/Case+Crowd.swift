@@ -86,12 +86,7 @@ extension Case {
           _ = bench_milli_sleep(30)
           victim.kill()
         }
-        let opener = Helper(["partner", "open", program, file, String(n)])
-        opener.expect("ready")
-        opener.send("run")
-        let figures = opener.receive().split(separator: " ").compactMap { Double($0) }
-        opener.finish()
-        guard figures.count == 3 else { fail("the opener gave no time") }
+        let figures = Helper.figures(3, of: ["partner", "open", program, file, String(n)])
         return [
           Measurement(
             variant: group, value: figures[0] / 1e6, unit: "ms", extra: ["faults": figures[1]],
@@ -106,12 +101,7 @@ extension Case {
     let file = path(memory)
     return Prepared(
       measure: {
-        let reader = Helper(["partner", "resident", program, file, String(n)])
-        reader.expect("ready")
-        reader.send("run")
-        let figures = reader.receive().split(separator: " ").compactMap { Double($0) }
-        reader.finish()
-        guard figures.count == 3 else { fail("the reader gave no figures") }
+        let figures = Helper.figures(3, of: ["partner", "resident", program, file, String(n)])
         let beside = program == "lmdb" ? "-lock" : program == "sqlite" ? "-shm" : ".lock"
         let size = (try? FileManager.default.attributesOfItem(atPath: file + beside)[.size] as? Double) ?? .nan
         return [

@@ -81,6 +81,17 @@ final class Helper {
     if line != word { fail("'\(title)' said '\(line)' instead of '\(word)'") }
   }
 
+  /// Starts it, has it do its work, and ends it: the figures that it says.
+  static func figures(_ count: Int, of arguments: [String]) -> [Double] {
+    let helper = Helper(arguments)
+    helper.expect("ready")
+    helper.send("run")
+    let figures = helper.receive().split(separator: " ").compactMap { Double($0) }
+    helper.finish()
+    guard figures.count == count else { fail("'\(helper.title)' did not say \(count) figures") }
+    return figures
+  }
+
   /// Ends it at once, in whatever it is doing.
   func kill() {
     Glibc.kill(process.processIdentifier, SIGKILL)
