@@ -59,6 +59,11 @@ let package = Package(
     .executableTarget(
       name: "reef-bench", dependencies: ["Reef", "CBench"], path: "tools/benchmark/driver", swiftSettings: warnings),
 
+    // Searching for what breaks a store.
+    .executableTarget(
+      name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CXXHash"], path: "tools/torture-runner",
+      swiftSettings: warnings),
+
     .testTarget(
       name: "ReefEngineTests", dependencies: ["ReefEngine", "CReefKernels", "CXXHash"], swiftSettings: warnings),
     .executableTarget(
@@ -68,7 +73,7 @@ let package = Package(
       name: "reef-scenario", dependencies: ["ReefSystem", "ReefEngine", "CXXHash"], path: "Tests/ScenarioWorker",
       swiftSettings: warnings),
     .testTarget(
-      name: "ScenarioTests", dependencies: ["ReefEngine", "reef-scenario"], swiftSettings: warnings),
+      name: "ScenarioTests", dependencies: ["ReefEngine", "reef-scenario", "reef-torture"], swiftSettings: warnings),
     .executableTarget(
       name: "reef-numa-probe", dependencies: ["Reef"], path: "Tests/NumaProbe", swiftSettings: warnings),
     .testTarget(
