@@ -14,6 +14,10 @@ package struct FileStatus: Sendable {
   /// Bytes of storage it occupies.
   package let occupied: Int
 
+  package var isRegular: Bool {
+    if case .regular = kind { true } else { false }
+  }
+
   init(_ status: reef_status) {
     kind =
       status.isRegular

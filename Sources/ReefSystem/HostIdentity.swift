@@ -15,10 +15,21 @@ package enum HostIdentity {
     defer { File.close(descriptor) }
     var text = [UInt8](repeating: 0, count: 64)
     let count = text.withUnsafeMutableBytes { reef_read(descriptor, $0.baseAddress!, $0.count) }
-    let digits = text.prefix(max(0, count)).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-    guard digits.count == 32 else { return (0, 0) }
-    let fold = { (part: ArraySlice<Int>) in part.reduce(UInt64(0)) { $0 << 4 | UInt64($1) } }
-    return (fold(digits[..<16]), fold(digits[16...]))
+    // By hand: the generic way takes a twentieth of the time that opening a store takes.
+    var (high, low, digits) = (UInt64(0), UInt64(0), 0)
+    for index in 0..<max(0, min(count, text.count)) {
+      let digit: UInt8
+      switch text[index] {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = text[index] - UInt8(ascii: "0")
+      case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = text[index] - UInt8(ascii: "a") + 10
+      case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = text[index] - UInt8(ascii: "A") + 10
+      default: continue
+      }
+      high = high << 4 | low >> 60
+      low = low << 4 | UInt64(digit)
+      digits += 1
+    }
+    return digits == 32 ? (high, low) : (0, 0)
   }()
 
   package static var process: Int32 { getpid() }
@@ -30,7 +41,9 @@ package enum HostIdentity {
     defer { File.close(descriptor) }
     var text = [UInt8](repeating: 0, count: 64)
     let count = text.withUnsafeMutableBytes { reef_read(descriptor, $0.baseAddress!, $0.count) }
-    return String(decoding: text.prefix(max(0, count)).prefix { $0 != 10 && $0 != 0 }, as: UTF8.self)
+    var length = 0
+    while length < min(count, text.count), text[length] != 10, text[length] != 0 { length += 1 }
+    return String(decoding: text[..<length], as: UTF8.self)
   }()
 
   /// The mask of permissions that new files of this process lack.

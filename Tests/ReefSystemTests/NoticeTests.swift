@@ -136,7 +136,7 @@ import Testing
     #expect(writer.reply() == "joined")
     var readers: [Task<UInt64, Never>] = []
     for _ in 0..<3 {
-      let stream = try session.ticks(after: 0)
+      let stream = try session.ticks()
       readers.append(Task { await Self.last(of: stream, upTo: 500) })
     }
     writer.send("commit 500 50")
@@ -144,23 +144,24 @@ import Testing
       let last = await reader.value
       #expect(last == 500)
     }
-    let late = try session.ticks(after: 400)
-    var first: UInt64?
-    for await version in late {
-      first = version
-      break
-    }
-    #expect(first == 500)
-    let ending = try session.ticks(after: 500)
-    let reader = Task { await Self.last(of: ending, upTo: .max) }
+    let late = try session.ticks()
+    #expect(await late.wait(after: 400) == 500)
+    // A task that is cancelled waits no longer, and neither does what it waited in.
+    let cancelled = try session.ticks()
+    let waiting = Task { await cancelled.wait(after: 500) }
+    waiting.cancel()
+    #expect(await waiting.value == nil)
+    let ending = try session.ticks()
+    let reader = Task { await Self.last(of: ending, after: 500, upTo: .max) }
     session.leave()
     let last = await reader.value
     #expect(last == 0)
+    #expect(await late.wait(after: 400) == nil)
   }
 
-  private static func last(of stream: AsyncStream<UInt64>, upTo end: UInt64) async -> UInt64 {
+  private static func last(of stream: NoticeTicks, after: UInt64 = 0, upTo end: UInt64) async -> UInt64 {
     var last: UInt64 = 0
-    for await version in stream {
+    while let version = await stream.wait(after: max(last, after)) {
       if version <= last { return 0 }
       last = version
       if last >= end { break }

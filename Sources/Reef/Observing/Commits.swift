@@ -1,3 +1,4 @@
+import ReefEngine
 import Synchronization
 
 /// One commit of any process: the version that it made, and what it did to each type.
@@ -116,7 +117,7 @@ public struct CommitSequence: AsyncSequence, Sendable {
     private let after: UInt64?
     private var pin: FollowingPin?
     private var last: Snapshot?
-    private var ticks: VersionTicks?
+    private var ticks: NoticeTicks?
     private var pending: Commit?
 
     init(store: Store, after: UInt64?, pin: FollowingPin?) {
@@ -158,8 +159,8 @@ public struct CommitSequence: AsyncSequence, Sendable {
           self.last = next
           return Commit(version: next.version, snapshot: next, before: last, isAfterGap: false)
         }
-        if ticks == nil { ticks = try store.ticks(after: last.version) }
-        guard try await ticks?.wait(after: last.version) == true else { return nil }
+        if ticks == nil { ticks = try store.ticks() }
+        guard await ticks?.wait(after: last.version) != nil else { return nil }
       }
       return nil
     }

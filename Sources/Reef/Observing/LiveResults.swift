@@ -1,4 +1,5 @@
 import Dispatch
+import ReefEngine
 
 /// A result that follows the newest version of its store: what to ask for, to be asked at any time, and to be observed.
 ///
@@ -115,7 +116,7 @@ public struct ChangeSequence<M: Model>: AsyncSequence, Sendable {
     let store: Store
     let plan: QueryPlan
     private var list: LiveList?
-    private var ticks: VersionTicks?
+    private var ticks: NoticeTicks?
 
     init(store: Store, plan: QueryPlan) {
       self.store = store
@@ -143,8 +144,8 @@ public struct ChangeSequence<M: Model>: AsyncSequence, Sendable {
               insertions: delta.insertions, modifications: delta.modifications)
           }
         }
-        if ticks == nil { ticks = try store.ticks(after: snapshot.version) }
-        guard try await ticks?.wait(after: snapshot.version) == true else { return nil }
+        if ticks == nil { ticks = try store.ticks() }
+        guard await ticks?.wait(after: snapshot.version) != nil else { return nil }
       }
       return nil
     }

@@ -57,7 +57,7 @@ public struct ObjectChangeSequence<M: Model>: AsyncSequence, Sendable {
     let store: Store
     let key: M.PrimaryKey
     private var last: Snapshot?
-    private var ticks: VersionTicks?
+    private var ticks: NoticeTicks?
 
     init(store: Store, key: M.PrimaryKey) {
       self.store = store
@@ -78,8 +78,8 @@ public struct ObjectChangeSequence<M: Model>: AsyncSequence, Sendable {
           last = snapshot
           if let change = change(from: before, to: snapshot) { return change }
         }
-        if ticks == nil { ticks = try store.ticks(after: snapshot.version) }
-        guard try await ticks?.wait(after: snapshot.version) == true else { return nil }
+        if ticks == nil { ticks = try store.ticks() }
+        guard await ticks?.wait(after: snapshot.version) != nil else { return nil }
       }
       return nil
     }

@@ -20,7 +20,8 @@ public final class Store: Sendable {
   /// What the store was opened with.
   public let configuration: Configuration
   /// Where the blocks of async writes wait and run, off the threads that tasks share: one at a time, as there is one writer.
-  let writerQueue = DispatchQueue(label: "reef.write")
+  var writerQueue: DispatchQueue { lazyQueue.queue }
+  private let lazyQueue = LazyQueue(label: "reef.write")
   let spare = SpareTransaction()
   let scopes = ReadScopes()
   /// The thread whose write block runs, so that a write inside of it is an error rather than a wait for ever.
@@ -97,8 +98,7 @@ extension Store {
   /// Waits until a version newer than `version` is there, and returns the newest; throws `CancellationError` when the task
   /// is cancelled, ``StoreError/closed`` when the store is closed.
   public func wait(after version: UInt64) async throws -> UInt64 {
-    var ticks = try ticks(after: version)
-    if try await ticks.wait(after: version) { return self.version }
+    if let newest = await (try ticks()).wait(after: version) { return newest }
     try Task.checkCancellation()
     throw StoreError.closed
   }
@@ -129,22 +129,5 @@ extension Store {
     get throws(StoreError) { try engine.session.peers() }
   }
 
-  func ticks(after version: UInt64) throws(StoreError) -> VersionTicks {
-    VersionTicks(try engine.session.ticks(after: version))
-  }
-}
-
-/// Wakes up for new versions, for `for await`.
-struct VersionTicks {
-  private var iterator: AsyncStream<UInt64>.Iterator
-
-  init(_ stream: AsyncStream<UInt64>) { iterator = stream.makeAsyncIterator() }
-
-  /// True once a version newer than `version` is there; false when the store is closed or the task cancelled.
-  mutating func wait(after version: UInt64) async throws -> Bool {
-    while let newest = await iterator.next(isolation: #isolation) {
-      if newest > version { return true }
-    }
-    return false
-  }
+  func ticks() throws(StoreError) -> NoticeTicks { try engine.session.ticks() }
 }

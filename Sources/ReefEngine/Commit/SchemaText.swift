@@ -125,7 +125,12 @@ extension SchemaText {
     init(bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
     private mutating func skipSpaces() {
-      while next < bytes.count, [9, 10, 13, 32].contains(bytes[next]) { next += 1 }
+      while next < bytes.count {
+        switch bytes[next] {
+        case 9, 10, 13, 32: next += 1
+        default: return
+        }
+      }
     }
 
     var isAtEnd: Bool {
@@ -189,7 +194,10 @@ extension SchemaText {
         let byte = bytes[next]
         next += 1
         switch byte {
-        case UInt8(ascii: "\""): return String(validating: text, as: UTF8.self)
+        case UInt8(ascii: "\""):
+          // Bytes that are not UTF-8 would come out as others.
+          let string = String(decoding: text, as: UTF8.self)
+          return string.utf8.elementsEqual(text) ? string : nil
         case UInt8(ascii: "\\"):
           guard escape(into: &text) else { return nil }
         case 0..<32: return nil

@@ -33,9 +33,9 @@ package final class NoteFIFO: @unchecked Sendable {
   /// Opens the FIFO, making it where it is missing. −1: there can be none here.
   static func open(name: String, in directory: Int32, like model: FileStatus) -> Int32 {
     for _ in 0..<2 {
-      guard let descriptor = try? File.open(name, in: directory, .readWrite, [.nonBlocking]) else {
+      guard let descriptor = try? File.open(name, in: directory, .readWrite, .nonBlocking) else {
         guard (try? File.makeFIFO(name, in: directory, mode: 0o600)) != nil else { continue }
-        guard let made = try? File.open(name, in: directory, .readWrite, [.nonBlocking]) else { return -1 }
+        guard let made = try? File.open(name, in: directory, .readWrite, .nonBlocking) else { return -1 }
         try? File.setMode(made, model.mode)
         if HostIdentity.user == 0 { try? File.setOwner(made, model.owner, model.group) }
         return made

@@ -2,23 +2,28 @@ import Glibc
 import ReefSystem
 import Synchronization
 
-/// The one thread of a process that sleeps until something is published and feeds every stream that wants to hear of it.
+/// The one thread of a process that sleeps until something is published and resumes every task that waits to hear of it.
 /// It starts with the first stream and ends with the last.
+///
+/// The thread itself resumes the tasks: whatever it does beyond that is between a commit and those who wait for it.
 package final class NoticeListener: @unchecked Sendable {
-  private struct Stream {
-    let continuation: AsyncStream<UInt64>.Continuation
-    /// The version it heard of last.
-    var last: UInt64
+  /// One that listens: at most one task waits in it at a time. It is forgotten when its `NoticeTicks` goes.
+  fileprivate final class Stream: @unchecked Sendable {
+    // Everything is guarded by the listener's mutex.
+    var waiting: UnsafeContinuation<UInt64?, Never>?
+    /// The version that the waiting task has seen.
+    var after: UInt64 = 0
+    var isCancelled = false
 
-    mutating func tell(_ version: UInt64) {
-      guard version > last else { return }
-      last = version
-      continuation.yield(version)
+    /// Whoever waits, if it is to be resumed.
+    func taken() -> UnsafeContinuation<UInt64?, Never>? {
+      defer { waiting = nil }
+      return waiting
     }
   }
   private struct State {
-    var streams: [UInt64: Stream] = [:]
-    var next: UInt64 = 0
+    // A list, for it is short; and nothing in it is hashed while somebody waits.
+    var streams: [Stream] = []
     var thread: SystemThread?
     /// Raised to stop the running thread.
     var epoch: UInt64 = 0
@@ -36,58 +41,68 @@ package final class NoticeListener: @unchecked Sendable {
     self.mapping = mapping
   }
 
-  /// The newest version, each time it moved beyond `after`; coalesced for a consumer that is slower. Ends when the store
-  /// is closed.
-  func ticks(after: UInt64) throws(StoreError) -> AsyncStream<UInt64> {
-    let (stream, continuation) = AsyncStream.makeStream(of: UInt64.self, bufferingPolicy: .bufferingNewest(1))
-    let id = try add(Stream(continuation: continuation, last: after))
-    guard let id else {
-      continuation.finish()
-      return stream
-    }
-    continuation.onTermination = { [weak self] _ in self?.remove(id) }
-    // Registered first, compared second: what was published in between is told by one of the two.
-    state.withLock { $0.streams[id]?.tell(notice.newest) }
-    return stream
-  }
-
-  private func add(_ stream: Stream) throws(StoreError) -> UInt64? {
+  /// Something to wait in for new versions, again and again.
+  func ticks() throws(StoreError) -> NoticeTicks {
+    let stream = Stream()
     do {
-      return try state.withLock { state throws(SystemError) -> UInt64? in
-        if state.closed { return nil }
+      try state.withLock { state throws(SystemError) in
+        if state.closed { return }
         if state.thread == nil {
           state.epoch += 1
           let epoch = state.epoch
           state.thread = try SystemThread(name: "reef-notice") { [self] in run(epoch) }
         }
-        state.next += 1
-        state.streams[state.next] = stream
-        return state.next
+        state.streams.append(stream)
       }
     } catch {
       throw StoreError(error, path: "")
     }
+    return NoticeTicks(stream, of: self)
   }
 
-  private func remove(_ id: UInt64) {
+  /// The newest version once it is beyond `after`; nil when the store is closed or the task cancelled.
+  fileprivate func wait(_ stream: Stream, after: UInt64) async -> UInt64? {
+    if Task.isCancelled { return nil }
+    let newest = notice.newest
+    if newest > after, !state.withLock({ $0.closed }) { return newest }
+    return await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        let isWaiting = state.withLock { state in
+          if state.closed || stream.isCancelled || stream.waiting != nil { return false }
+          stream.after = after
+          stream.waiting = continuation
+          return true
+        }
+        guard isWaiting else { return continuation.resume(returning: nil) }
+        // Registered first, compared second: what was published in between is told by one of the two.
+        let newest = notice.newest
+        if newest > after { state.withLock { _ in stream.taken() }?.resume(returning: newest) }
+      }
+    } onCancel: {
+      let waiting = state.withLock { _ in
+        stream.isCancelled = true
+        return stream.taken()
+      }
+      waiting?.resume(returning: nil)
+    }
+  }
+
+  fileprivate func remove(_ stream: Stream) {
     let idle = state.withLock { state -> SystemThread? in
-      state.streams[id] = nil
+      state.streams.removeAll { $0 === stream }
       guard state.streams.isEmpty, let thread = state.thread else { return nil }
       state.epoch += 1
       state.thread = nil
       return thread
     }
-    if let idle { end(idle) }
-  }
-
-  private func end(_ thread: SystemThread) {
+    guard let idle else { return }
     notice.nudgeOwn()
-    thread.detach()
+    idle.detach()
   }
 
   private func run(_ epoch: UInt64) {
     var last = notice.newest
-    // What was published before the thread ran is told by `ticks` itself; from here on by this loop.
+    // What was published before the thread ran is told by `wait` itself; from here on by this loop.
     deliver(last, epoch)
     let stopped = { [self] in state.withLock { $0.epoch != epoch } }
     while let version = notice.wait(after: last, until: .never, spin: .zero, stop: stopped) {
@@ -98,23 +113,43 @@ package final class NoticeListener: @unchecked Sendable {
   }
 
   private func deliver(_ version: UInt64, _ epoch: UInt64) {
-    state.withLock { state in
-      guard state.epoch == epoch else { return }
-      for id in state.streams.keys { state.streams[id]?.tell(version) }
+    // As many at a time as need no list.
+    while let (one, other) = next(version, epoch) {
+      one.resume(returning: version)
+      guard let other else { return }
+      other.resume(returning: version)
     }
   }
 
-  /// Ends every stream, and the thread.
+  private typealias Waiting = UnsafeContinuation<UInt64?, Never>
+
+  /// Two that wait for `version`; nil: nobody does.
+  private func next(_ version: UInt64, _ epoch: UInt64) -> (Waiting, Waiting?)? {
+    state.withLock { state in
+      guard state.epoch == epoch else { return nil }
+      var first: Waiting?
+      for stream in state.streams where stream.waiting != nil && stream.after < version {
+        guard let one = first else {
+          first = stream.taken()
+          continue
+        }
+        return (one, stream.taken())
+      }
+      return first.map { ($0, nil) }
+    }
+  }
+
+  /// Ends every wait, and the thread.
   func close() {
     let (streams, thread) = state.withLock { state in
-      let all = (Array(state.streams.values), state.thread.map { ($0, state.epoch) })
-      state.streams = [:]
+      let all = (state.streams, state.thread.map { ($0, state.epoch) })
+      state.streams = []
       state.thread = nil
       state.epoch += 1
       state.closed = true
       return all
     }
-    for stream in streams { stream.continuation.finish() }
+    for stream in streams { state.withLock { _ in stream.taken() }?.resume(returning: nil) }
     guard let (thread, epoch) = thread else { return }
     // It may be about to sleep just now: nudged until it is gone.
     while ended.load(ordering: .acquiring) < epoch {
@@ -123,4 +158,20 @@ package final class NoticeListener: @unchecked Sendable {
     }
     thread.join()
   }
+}
+
+/// Wakes a task up for new versions, one wait at a time.
+package final class NoticeTicks: Sendable {
+  private let stream: NoticeListener.Stream
+  private let listener: NoticeListener
+
+  fileprivate init(_ stream: NoticeListener.Stream, of listener: NoticeListener) {
+    self.stream = stream
+    self.listener = listener
+  }
+
+  deinit { listener.remove(stream) }
+
+  /// The newest version once it is beyond `after`; nil when the store is closed or the task cancelled, and from then on.
+  package func wait(after version: UInt64) async -> UInt64? { await listener.wait(stream, after: version) }
 }

@@ -74,9 +74,9 @@ package final class NoticeWord: @unchecked Sendable {
       let asleep = UInt32(truncatingIfNeeded: word | 1)
       let outcome = Futex.wait(
         UnsafeMutableRawPointer(visible), while: asleep, until: min(bound, deadline), mask: mask)
-      if outcome == .woken, newest > after { return newest }
+      if case .woken = outcome, newest > after { return newest }
       now = Clock.monotonic
-      if outcome == .timedOut, deadline.isPast(at: now) {
+      if case .timedOut = outcome, deadline.isPast(at: now) {
         return newest > after ? newest : nil
       }
     }

@@ -67,9 +67,12 @@ package struct PeerTable: Sendable {
     lock.set(entry + LockLayout.Peer.writerSince, 0)
     let size = LockLayout.Peer.nameSize
     let field = UnsafeMutableRawBufferPointer(start: lock.base + entry + LockLayout.Peer.name, count: size)
-    var bytes = Array((name.isEmpty ? HostIdentity.programName : name).utf8.prefix(size - 1))
-    bytes.append(contentsOf: repeatElement(0, count: size - bytes.count))
-    field.copyBytes(from: bytes)
+    var length = 0
+    for byte in (name.isEmpty ? HostIdentity.programName : name).utf8 where length < size - 1 {
+      field[length] = byte
+      length += 1
+    }
+    for index in length..<size { field[index] = 0 }
   }
 
   func generation(_ index: Int) -> UInt32 { lock.loadAcquire32(PeerTable.entry(index) + LockLayout.Peer.generation) }

@@ -12,7 +12,7 @@ extension Session {
   package func leave(alone: ((Building) -> Void)? = nil) {
     guard born == ForkGuard.generation else { return }
     // Nobody opens the store while it is being left; a thread that opens another store is not kept.
-    guard (try? SessionRegistry.enter(place.path, .never)) != nil else { return }
+    guard (try? SessionRegistry.enter(place.path, nil)) != nil else { return }
     defer { SessionRegistry.exit(place.path) }
     guard SessionRegistry.drop(self) else { return }
     end(alone: alone)

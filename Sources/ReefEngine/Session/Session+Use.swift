@@ -117,10 +117,10 @@ extension Session {
     }
   }
 
-  /// The newest version each time it has moved beyond `after`; coalesced for a slow consumer; ends with the session.
-  package func ticks(after: UInt64) throws(StoreError) -> AsyncStream<UInt64> {
+  /// Something to wait in for new versions, again and again; it ends with the session.
+  package func ticks() throws(StoreError) -> NoticeTicks {
     try checkUsable()
-    return try listener.ticks(after: after)
+    return try listener.ticks()
   }
 
   // Others

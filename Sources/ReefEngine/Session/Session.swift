@@ -96,7 +96,7 @@ package final class Session: @unchecked Sendable {
     _ options: Options, build: (Building) throws(StoreError) -> Void
   ) throws(StoreError) -> Session {
     let place = try StorePlace(options.location)
-    try SessionRegistry.enter(place.path, Deadline.after(options.openTimeout))
+    try SessionRegistry.enter(place.path, options.openTimeout)
     defer { SessionRegistry.exit(place.path) }
     if let status = try place.status(of: place.name), let session = SessionRegistry.use(status.identity) {
       return session

@@ -27,7 +27,7 @@ package final class SessionLocks: @unchecked Sendable {
     var anchored: UnsafeMutableRawPointer?
     do {
       try ForkGuard.excludingFork { () throws(SystemError) in
-        opened = try File.open(name, in: directory, .readWrite, [.create, .nonBlocking], mode: mode)
+        opened = try File.open(name, in: directory, .readWrite, .create | .nonBlocking, mode: mode)
         try ForkGuard.closeInChildren(opened)
         // Only the mapping's existence counts: nothing ever looks into it.
         anchored = try Mapping.map(opened, length: HostIdentity.pageSize, writable: false, path: name)

@@ -17,6 +17,13 @@ struct SessionOpening {
 
   func run(_ build: (Building) throws(StoreError) -> Void) throws(StoreError) -> Parts {
     try checkBeforeTouching()
+    if case .opened(let parts) = try attempt(build) { return parts }
+    return try retry(build)
+  }
+
+  /// Apart from the first attempt, which is all that most processes need.
+  @inline(never)
+  private func retry(_ build: (Building) throws(StoreError) -> Void) throws(StoreError) -> Parts {
     let deadline = Deadline.after(options.openTimeout)
     var problem: StoreError?
     var since = Deadline.never
@@ -86,7 +93,7 @@ struct SessionOpening {
   }
 
   private func checkData(_ status: FileStatus) throws(StoreError) {
-    guard status.kind == .regular else { throw .notAStore(path: place.path, reason: "it is not a regular file") }
+    guard status.isRegular else { throw .notAStore(path: place.path, reason: "it is not a regular file") }
     guard status.links <= 1 else {
       throw .notAStore(
         path: place.path, reason: "the file has a second name (hard link), which would get its own lock file")
@@ -95,7 +102,7 @@ struct SessionOpening {
 
   private func checkSidecar(_ status: FileStatus) throws(StoreError) {
     let path = place.path + ".lock"
-    guard status.kind == .regular else { throw .permission(path: path, reason: "it is not a regular file") }
+    guard status.isRegular else { throw .permission(path: path, reason: "it is not a regular file") }
     guard status.links <= 1 else { throw .permission(path: path, reason: "it has a second name (hard link)") }
     let owners = [HostIdentity.user, 0, try place.status(of: place.name)?.owner ?? HostIdentity.user]
     guard owners.contains(status.owner) else {
@@ -172,12 +179,12 @@ struct SessionOpening {
     let found = try place.status(of: place.name)
     if let found { try checkData(found) }
     let mode = options.mode ?? (place.isInMemory ? 0o600 : 0o666 & ~HostIdentity.creationMask)
-    return try mapData(found == nil ? [.create, .exclusive] : [], mode: found == nil ? mode : nil)
+    return try mapData(found == nil ? .create | .exclusive : .none, mode: found == nil ? mode : nil)
   }
 
   private func mapData(_ how: File.OpenOptions, mode: UInt32?) throws(StoreError) -> (MappedFile, FileStatus) {
     try storing(place.path) { () throws(SystemError) in
-      let descriptor = try openData(how.union(.nonBlocking), mode: mode ?? 0o600)
+      let descriptor = try openData(how | .nonBlocking, mode: mode ?? 0o600)
       if let mode { try? File.setMode(descriptor, mode) }
       let data = try MappedFile(adopting: descriptor, path: place.path, reserve: options.reserve)
       return (data, try File.status(data.descriptor))
@@ -210,7 +217,7 @@ struct SessionOpening {
     }
     guard let found = try place.status(of: place.name) else { return .wrong(.replaced(path: place.path)) }
     try checkData(found)
-    let (data, status) = try mapData([], mode: nil)
+    let (data, status) = try mapData(.none, mode: nil)
     guard data.identity == lockFile.dataIdentity, try sameStore(lockFile) else {
       return .wrong(.replaced(path: place.path))
     }

@@ -37,14 +37,20 @@ enum SessionRegistry {
   }
 
   /// Waits until no other thread opens or leaves the store at `path`.
-  static func enter(_ path: String, _ deadline: Deadline) throws(StoreError) {
-    while !withState({ state in
+  static func enter(_ path: String, _ timeout: Duration?) throws(StoreError) {
+    if take(path) { return }
+    let deadline = timeout.map { Deadline.after($0) } ?? .never
+    while !take(path) {
+      if deadline.isPast { throw .busy(holder: nil) }
+      usleep(500)
+    }
+  }
+
+  private static func take(_ path: String) -> Bool {
+    withState { state in
       if state.changing.contains(path) { return false }
       state.changing.append(path)
       return true
-    }) {
-      if deadline.isPast { throw .busy(holder: nil) }
-      usleep(500)
     }
   }
 

@@ -26,7 +26,7 @@ package final class StorePlace: Sendable {
       throw .invalidArgument("\(wanted) is not a path of a file, or its name is longer than 250 bytes.")
     }
     directory = try storing(folder) { () throws(SystemError) in
-      try File.open(folder, .readOnly, [.directory, .followLinks])
+      try File.open(folder, .readOnly, .directory | .followLinks)
     }
     self.name = name
     path = folder == "/" ? "/" + name : folder + "/" + name
