@@ -87,7 +87,7 @@ package enum File {
     }
   }
 
-  private static func writeZeros(_ descriptor: Int32, from: Int, to end: Int, path: String?) throws(SystemError) {
+  static func writeZeros(_ descriptor: Int32, from: Int, to end: Int, path: String?) throws(SystemError) {
     let zeros = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
     defer { zeros.deallocate() }
     memset(zeros.baseAddress!, 0, zeros.count)

@@ -92,9 +92,20 @@ package final class MappedFile: @unchecked Sendable {
     try File.write(descriptor, bytes, at: offset, path: path)
   }
 
-  /// As `write`, and on disk when it returns.
+  /// As `write`, and on disk when it returns. Where a single write cannot be made synchronous, a sync follows it.
   package func writeDurably(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
-    try File.write(descriptor, bytes, at: offset, synchronous: true, path: path)
+    do throws(SystemError) {
+      try File.write(descriptor, bytes, at: offset, synchronous: true, path: path)
+    } catch {
+      guard error.errno == EOPNOTSUPP || error.errno == ENOSYS else { throw error }
+      try File.write(descriptor, bytes, at: offset, path: path)
+      try File.syncData(descriptor, path: path)
+    }
+  }
+
+  /// Writes zeros, so that later writes there need no new storage.
+  package func writeZeros(offset: Int, length: Int) throws(SystemError) {
+    try File.writeZeros(descriptor, from: offset, to: offset + length, path: path)
   }
 
   package func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {

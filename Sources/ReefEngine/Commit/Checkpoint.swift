@@ -9,14 +9,19 @@ package final class Checkpoint: Sendable {
   private let session: Session
   private let data: MappedFile
   private let lock: LockMemory
+  private let ring: RedoRing
+  private let shape: RedoShape
 
-  init(session: Session) {
+  init(session: Session, shape: RedoShape) {
     self.session = session
+    self.shape = shape
+    ring = RedoRing(lock: session.lock)
     data = session.data
     lock = session.lock
   }
 
   private typealias Control = LockLayout.Control
+  private typealias Redo = LockLayout.Redo
 
   /// Returns once `version` is on disk. Throws `poisoned` where a sync failed, and `busy` past the deadline.
   func confirm(_ version: UInt64, _ deadline: Deadline = .never) throws(StoreError) {
@@ -38,6 +43,13 @@ package final class Checkpoint: Sendable {
     if lock.loadAcquire(Control.visible) >> 1 < version { try advance() }
   }
 
+  /// A checkpoint beside the appends, unless one is under way already.
+  package func run() throws(StoreError) {
+    guard ring.isHalfFull, let outcome = session.checkpointWord.tryAcquire() else { return }
+    defer { session.checkpointWord.release() }
+    try lead(tookOver: outcome == .tookOver)
+  }
+
   private func checkPoisoned(_ version: UInt64) throws(StoreError) {
     if lock.loadAcquire(Control.poisoned) != 0 { throw .poisoned(path: session.path) }
   }
@@ -50,41 +62,36 @@ package final class Checkpoint: Sendable {
     if lock.word(Control.syncing) != 0 {
       // Whoever synced died in it. If that sync failed, this process learns of it only through a descriptor that is
       // older; otherwise nothing proves what is on disk.
-      let joined = lock.word(LockLayout.Peer.table + session.peer * LockLayout.Peer.size + LockLayout.Peer.joined)
-      if joined > lock.word(Control.syncingSince) { throw poison() }
+      guard session.wouldHear(ofSyncAt: lock.word(Control.syncingSince)) else { throw session.poison() }
       lock.set(Control.syncing, 0)
     }
     if lock.word(Control.attempt) != 0 { try finishAttempt() }
+    if lock.word(Redo.oldLength) != 0 { try releaseOldRing() }
+    if wantsRing { prepareRing() }
     try beginAttempt()
     try finishAttempt()
+    if lock.word(Redo.oldLength) != 0 { try releaseOldRing() }
   }
 
   private func beginAttempt() throws(StoreError) {
-    try underWriter { lock, repairOwed throws(StoreError) in
-      var version = lock.word(Control.tip)
-      var (root, extents) = (lock.word(Control.tipRoot), lock.word(Control.tipExtents))
-      var (fingerprint, time) = (lock.word(Control.fingerprint), lock.word(Control.tipTime))
-      // A writer that died half-way through these words may have mixed two versions in them. The head slot is whole.
-      if repairOwed {
-        guard let head = RootSlot.newestHead(data.base, session: lock.word(LockLayout.Header.session)) else {
-          throw .damaged(path: session.path, what: "neither head slot holds")
-        }
-        (version, root, extents, fingerprint, time) =
-          (head.version, head.root, head.extents, head.fingerprint, head.time)
-      }
-      lock.set(Control.attemptRoot, root)
-      lock.set(Control.attemptExtents, extents)
-      lock.set(Control.attemptFingerprint, fingerprint)
-      lock.set(Control.attemptTime, time)
+    try session.underWriter { lock, repairOwed throws(StoreError) in
+      let newest = try Newest(session, repairOwed: repairOwed)
+      lock.set(Control.attemptRoot, newest.root)
+      lock.set(Control.attemptExtents, newest.extents)
+      lock.set(Control.attemptFingerprint, newest.fingerprint)
+      lock.set(Control.attemptTime, newest.time)
+      // Now: an append under way counts as not begun, and its record lies behind what the slot will name.
+      ring.note()
       lock.set(Control.oldestUnsynced, 0)
-      lock.storeRelease(Control.attempt, version)
+      lock.storeRelease(Control.attempt, newest.version)
     }
     FaultPoint.step("checkpoint.attempt")
   }
 
   private func finishAttempt() throws(StoreError) {
     let version = lock.word(Control.attempt)
-    if version > lock.word(Control.synced) || data.isTmpfs {
+    let isNewer = version > lock.word(Control.synced) || data.isTmpfs
+    if isNewer {
       try sync()
       FaultPoint.step("checkpoint.synced")
       try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
@@ -93,7 +100,9 @@ package final class Checkpoint: Sendable {
       try sync()
       FaultPoint.step("checkpoint.named")
     }
-    try underWriter { lock, _ throws(StoreError) in
+    try session.underWriter { lock, _ throws(StoreError) in
+      // Nothing new: no slot was written, and the one on disk needs the ring from where it says.
+      if isNewer { ring.finish(extents: lock.word(Control.attemptExtents)) } else { ring.stay() }
       if !data.isTmpfs { lock.set(Control.synced, version) }
       if lock.word(Control.confirmed) < version { lock.storeRelease(Control.confirmed, version) }
       lock.storeRelease(Control.attempt, 0)
@@ -116,6 +125,7 @@ package final class Checkpoint: Sendable {
     slot.flags = lock.word(Control.needsMark) | lock.word(Control.marking) != 0 ? DataLayout.SlotFlag.unswept : 0
     slot.generation = lock.word(Control.listGeneration)
     slot.time = lock.word(Control.attemptTime)
+    ring.name(in: &slot)
     return slot
   }
 
@@ -131,39 +141,65 @@ package final class Checkpoint: Sendable {
     if data.isTmpfs { return }
     lock.set(Control.syncingSince, Clock.realtime)
     lock.storeRelease(Control.syncing, 1)
-    do throws(SystemError) { try data.sync() } catch { throw poison() }
+    do throws(SystemError) { try data.sync() } catch { throw session.poison() }
     lock.storeRelease(Control.syncing, 0)
-  }
-
-  private func poison() -> StoreError {
-    if lock.word(Control.poisoned) == 0 { lock.storeRelease(Control.poisoned, lock.word(Control.confirmed) << 1 | 1) }
-    session.wakeAfterRepair()
-    return .poisoned(path: session.path)
   }
 
   /// Lets versions be seen that wait for the disk no longer.
   func advance() throws(StoreError) {
-    var wake = false
-    var version: UInt64 = 0
-    try underWriter { lock, _ throws(StoreError) in
-      let confirmed = lock.word(Control.confirmed)
-      let target = lock.word(Control.pendingFull) <= confirmed ? lock.word(Control.tip) : confirmed
-      if target > lock.word(Control.visible) >> 1 {
-        version = target
-        wake = session.publish(target)
-      }
+    var told: (version: UInt64, wake: Bool) = (0, false)
+    try session.underWriter { _, _ throws(StoreError) in told = session.publishConfirmed() }
+    if told.version != 0 { session.afterPublish(told.version, wake: told.wake) }
+  }
+}
+
+/// Making the redo ring, and a larger one where the first is too small for how fast commits come.
+extension Checkpoint {
+  private var wantsRing: Bool {
+    if data.isTmpfs || lock.word(Redo.newReady) != 0 { return false }
+    if lock.word(Redo.newLength) != 0 { return true }
+    if ring.length == 0 {
+      return lock.word(Control.pendingFull) != 0 && lock.word(LockLayout.Statistics.checkpoints) >= shape.after
     }
-    if version != 0 { session.afterPublish(version, wake: wake) }
+    return ring.length < UInt64(shape.larger) && ring.isHalfFull
   }
 
-  /// The checkpoint word may take the writer word for a moment, never the other way round. `body` hears whether a dead
-  /// writer's work is still to be repaired, which is the next writer's business.
-  private func underWriter(
-    _ body: (_ lock: LockMemory, _ repairOwed: Bool) throws(StoreError) -> Void
-  ) throws(StoreError) {
-    let tookOver = try session.acquireWriter(deadline: .never)
-    defer { session.releaseWriter() }
-    if tookOver { lock.set(Control.reclaiming, 1) }
-    try body(lock, lock.word(Control.reclaiming) | lock.word(Control.jver) != 0)
+  /// Takes room for a ring and fills it with zeros; the attempt's first sync brings them, and whose the extents are, to the
+  /// disk before any slot names it. Without room the old ring, or none, has to do.
+  private func prepareRing() {
+    do throws(StoreError) {
+      try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
+      if lock.word(Redo.newLength) == 0 {
+        var isReserved = false
+        try session.underWriter { lock, repairOwed throws(StoreError) in
+          if repairOwed { return }
+          var space = Space(file: data, lock: lock.base) { _ in false }
+          _ = try space.reserveRing(
+            length: ring.length == 0 ? shape.first : shape.larger, alignment: shape.alignment)
+          isReserved = true
+        }
+        guard isReserved else { return }
+        FaultPoint.step("ring.reserved")
+      }
+      let (start, length) = (Int(lock.word(Redo.newStart)), Int(lock.word(Redo.newLength)))
+      try storing(session.path, needed: length) { () throws(SystemError) in
+        try data.writeZeros(offset: start, length: length)
+      }
+      FaultPoint.step("ring.zeroed")
+      lock.storeRelease(Redo.newReady, 1)
+    } catch {}
+  }
+
+  /// No slot on disk needs the ring that was left.
+  private func releaseOldRing() throws(StoreError) {
+    try session.underWriter { lock, repairOwed throws(StoreError) in
+      if repairOwed { return }
+      let space = Space(file: data, lock: lock.base) { _ in false }
+      let first = Int(lock.word(Redo.oldStart)) >> DataLayout.extentShift
+      space.releaseRing(first..<(first + Int(lock.word(Redo.oldLength)) >> DataLayout.extentShift))
+      Space.barrier()
+      lock.set(Redo.oldLength, 0)
+    }
+    FaultPoint.step("ring.left")
   }
 }

@@ -17,7 +17,8 @@ enum Closing {
     guard building.lockFile.dataIdentity == data.identity else { return }
     // A dead writer's remains, a failed sync or an owed mark pass are the next session's business.
     guard lock.word(Control.writerWord) == 0, lock.word(Control.jver) == 0, lock.word(Control.reclaiming) == 0,
-      lock.word(Control.poisoned) == 0, lock.word(Control.syncing) == 0, lock.word(Control.tip) != 0
+      lock.word(Control.poisoned) == 0, lock.word(Control.syncing) == 0, lock.word(LockLayout.Redo.syncing) == 0,
+      lock.word(Control.tip) != 0
     else { return }
     let header = try StoreHeader(reading: data.base, size: try size(data), path: data.path)
     try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
@@ -39,6 +40,7 @@ enum Closing {
     FaultPoint.step("close.named")
     lock.set(Control.synced, 0)
     lock.set(Control.attempt, 0)
+    lock.set(Control.appending, 0)
     lock.set(Control.visible, tip << 1)
     for index in 0..<LockLayout.maximumSlots {
       lock.set(LockLayout.ReaderSlot.table + index * LockLayout.ReaderSlot.size + LockLayout.ReaderSlot.pin, 0)
@@ -49,6 +51,8 @@ enum Closing {
     var reclaimer = Reclaimer()
     space.reclaim(&reclaimer)
     space.flushMagazines()
+    // The next session makes a ring when it needs one: a closed store is as large as what it holds.
+    for ring in RedoRing.ranges(lock) { space.releaseRing(ring) }
     let before = slot.extents
     if !wasOwed { slot.extents = UInt64(space.usedExtents) }
     let holes = wasOwed ? [] : space.makeHoles(below: Int(slot.extents))

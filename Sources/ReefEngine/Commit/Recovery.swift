@@ -91,16 +91,23 @@ enum Recovery {
     else {
       throw .damaged(path: data.path, what: "neither durable slot holds")
     }
-    var picked = newest
+    guard fits(newest, size) else {
+      throw .damaged(path: data.path, what: "the file is shorter than version \(newest.version) says")
+    }
+    let replay = try Replay(after: newest, in: data)
+    var picked = replay.reached
+    var isReplayed = !replay.isEmpty
     // Killed processes lose nothing: the same boot's newest commit, where the nodes it names are really there.
     let survivors = head.compactMap { $0 }.filter {
       $0.boot == building.boot && $0.session == newest.session && $0.epoch == newest.epoch
-        && $0.version > newest.version
+        && $0.version > newest.version && $0.version >= replay.reached.version
     }
     for candidate in survivors.sorted(by: { $0.version > $1.version }) {
       guard fits(candidate, size) else { continue }
       if !header.isChecked || Checks.holds(candidate, after: newest.version, in: data) {
+        // Without replay: newer versions have used the blocks of the records' again.
         picked = candidate
+        isReplayed = false
         break
       }
     }
@@ -125,9 +132,14 @@ enum Recovery {
       throw .damaged(path: data.path, what: "its sessions ended in disorder more often than can be counted: copy it")
     }
     slot.flags = isClean ? 0 : DataLayout.SlotFlag.unswept
+    // The ring goes on, from its start: records of other sessions say so themselves.
+    (slot.ringStart, slot.ringLength) = isClean ? (0, 0) : (newest.ringStart, newest.ringLength)
+    (slot.ringPosition, slot.chain) = (0, slot.session)
     slot.generation = firstGeneration(
       after: max(picked.generation, head.compactMap { $0?.generation }.max() ?? 0, newest.generation))
     if building.options.readOnly {
+      // What was acknowledged lies in the redo ring only: whoever may store goes first.
+      if isReplayed { throw .readOnly(path: data.path) }
       // This process may not write: the store is looked at as it is, and the first who writes begins the session for it.
       reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
       publish(building, header: header, slot: slot)
@@ -137,9 +149,14 @@ enum Recovery {
     }
     try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
     if changesPolicy { header.write(to: data.base) }
+    reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
+    if slot.ringLength != 0 {
+      var space = Space(file: data, lock: building.lock.base) { _ in false }
+      if isReplayed { try replay.store(in: data, &space) }
+      if let ring = ring(of: slot) { space.markRing(ring) }
+    }
     try writeDurable(data, slot, keeping: newest.version)
     FaultPoint.step("recover.synced")
-    reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
     clearChunks(data, extents: picked.extents)
     begin(building, header: header, slot: slot)
     FaultPoint.step("recover.done")
@@ -244,6 +261,8 @@ enum Recovery {
     slot.flags = flags & ~unclaimed
     slot.time = lock.word(Control.tipTime)
     slot.generation = lock.word(Control.listGeneration)
+    (slot.ringStart, slot.ringLength) = (lock.word(LockLayout.Redo.start), lock.word(LockLayout.Redo.length))
+    slot.chain = slot.session
     let durable = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1].map { RootSlot(at: data.base + $0) }
     try writeDurable(data, slot, keeping: durable.compactMap { $0?.version }.max())
     clearChunks(data, extents: slot.extents)
@@ -269,6 +288,7 @@ enum Recovery {
     // On tmpfs no version outlives the boot anyway: nothing is held for one.
     lock.set(Control.synced, building.data.isTmpfs ? 0 : slot.version)
     lock.set(Control.needsMark, slot.isUnswept ? 1 : 0)
+    RedoRing(lock: lock).begin(slot)
     RingWriter.write(lock, slot.version, root: slot.root, extents: slot.extents, time: slot.time)
     lock.set(Control.told, slot.version)
     lock.storeRelease(Control.visible, slot.version << 1)

@@ -6,6 +6,7 @@ package final class Engine: @unchecked Sendable {
   @usableFromInline package let session: Session
   package let configuration: EngineConfiguration
   package let checkpoint: Checkpoint
+  package let append: Append
   let writer: Writer
   let indexScratch: UnsafeMutablePointer<IndexScratch>
   private let stored: Mutex<StoredSchema>
@@ -19,12 +20,17 @@ package final class Engine: @unchecked Sendable {
     self.configuration = configuration
     isTmpfs = session.data.isTmpfs
     isReadOnly = session.options.readOnly
-    checkpoint = Checkpoint(session: session)
+    checkpoint = Checkpoint(session: session, shape: configuration.redo)
+    append = Append(session: session, checkpoint: checkpoint)
     writer = try Writer(session: session)
     indexScratch = .allocate(capacity: 1)
     indexScratch.initialize(to: IndexScratch())
     stored = Mutex(.empty)
     maintenance = Maintenance(session: session, checkpoint: checkpoint)
+    let (maintenance, checkpoint) = (maintenance, checkpoint)
+    append.onHalfFull =
+      configuration.redo.inBackground
+      ? { maintenance.checkpointSoon() } : { () throws(StoreError) in try checkpoint.run() }
   }
 
   deinit {
@@ -54,7 +60,7 @@ package final class Engine: @unchecked Sendable {
     // From here on the engine leaves the session when it goes.
     // A full commit whose process died before anybody could see it: any process leads.
     let tip = session.lock.loadAcquire(LockLayout.Control.tip)
-    if !session.options.readOnly, tip > session.newestVersion { try engine.checkpoint.confirm(tip) }
+    if !session.options.readOnly, tip > session.newestVersion { try engine.append.confirm(tip) }
     try engine.declare(schema)
     engine.maintenance.start()
     return engine
@@ -182,11 +188,11 @@ package final class Engine: @unchecked Sendable {
     }
     afterCommit(durability)
     if isFull {
-      if let version { try checkpoint.confirm(version) }
+      if let version { try append.confirm(version) }
     }
     // A weaker commit waits for the full ones that it builds on; so does one that only read them.
     let needed = version ?? base
-    if writer.lock.loadAcquire(LockLayout.Control.visible) >> 1 < needed { try checkpoint.confirm(needed) }
+    if writer.lock.loadAcquire(LockLayout.Control.visible) >> 1 < needed { try append.confirm(needed) }
     return needed
   }
 

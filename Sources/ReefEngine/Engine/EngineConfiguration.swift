@@ -17,6 +17,7 @@ public enum Durability: Sendable, Hashable {
 package struct EngineConfiguration: Sendable {
   package var session: Session.Options
   package var durability: Durability
+  package var redo = RedoShape()
   package var numa: NumaPolicy { session.numa }
 
   package init(session: Session.Options, durability: Durability = .full) {

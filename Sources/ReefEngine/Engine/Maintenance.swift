@@ -37,6 +37,14 @@ final class Maintenance: @unchecked Sendable {
   /// A leak was declared while the store is open.
   func owe() { run() }
 
+  /// The redo ring is half full: a checkpoint while commits go on.
+  func checkpointSoon() {
+    if isAsked.exchange(true, ordering: .acquiringAndReleasing) { return }
+    wake()
+    run()
+  }
+  private let isAsked = Atomic<Bool>(false)
+
   /// A relaxed commit was made: it will be on disk within `duration`.
   @inline(__always)
   func bound(_ duration: Duration) {
@@ -89,6 +97,10 @@ final class Maintenance: @unchecked Sendable {
     while !isStopped {
       let seen = signal.pointee.load(ordering: .sequentiallyConsistent)
       try? sweepIfOwed()
+      if isAsked.load(ordering: .acquiring) {
+        try? checkpoint.run()
+        isAsked.store(false, ordering: .releasing)
+      }
       try? checkpointIfDue()
       let bound = shortest.load(ordering: .relaxed)
       let pause = bound == .max ? 200_000_000 : max(500_000, bound / 4)

@@ -4,7 +4,7 @@
 package enum LockLayout {
   @inlinable package static var magic: UInt64 { 0x4b43_4f4c_4645_4552 }  // "REEFLOCK"
   /// Changes with any change of this file: processes with another layout refuse each other.
-  @inlinable package static var layoutHash: UInt64 { 0x0001_0000_0000_0001 }
+  @inlinable package static var layoutHash: UInt64 { 0x0001_0000_0000_0002 }
 
   package enum Header {
     @inlinable package static var magic: Int { 0 }
@@ -41,7 +41,6 @@ package enum LockLayout {
     @inlinable package static var poisoned: Int { 4704 }
     @inlinable package static var syncing: Int { 4712 }
     @inlinable package static var appending: Int { 4720 }
-    @inlinable package static var appended: Int { 4728 }
     /// Version of the newest durable slot; 0: holds nothing (tmpfs)
     @inlinable package static var synced: Int { 4736 }
     @inlinable package static var attempt: Int { 4744 }

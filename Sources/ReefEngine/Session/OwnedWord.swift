@@ -40,10 +40,11 @@ package final class OwnedWord: @unchecked Sendable {
       ? .tookOver : nil
   }
 
-  /// Takes the word, waiting up to `deadline`; nil: not in time.
-  package func acquire(_ deadline: Deadline) -> Outcome? {
+  /// Takes the word, waiting up to `deadline`; nil: not in time, or `isDone` says that there is no need any more.
+  package func acquire(_ deadline: Deadline, unless isDone: () -> Bool = { false }) -> Outcome? {
     var bound = WriterWord.bound
     while true {
+      if isDone() { return nil }
       let old = word.pointee.load(ordering: .sequentiallyConsistent)
       if old == 0 {
         if word.pointee.compareExchange(expected: 0, desired: own | 1, ordering: .sequentiallyConsistent).exchanged {

@@ -176,6 +176,9 @@ struct MarkPass: ~Copyable {
       // A tail that no head leads over: its run was cut off.
       descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
       state.pointee.space.pushFree(extent, descriptor)
+    case ExtentState.ring where !RedoRing.ranges(session.lock).contains(where: { $0.contains(extent) }):
+      // Of a ring that was never named, or is no longer: whoever made or left it died.
+      state.pointee.space.releaseRing(extent..<(extent + 1))
     default: break
     }
     return extent + 1

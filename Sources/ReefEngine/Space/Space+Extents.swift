@@ -134,7 +134,7 @@ extension Space {
 
   /// Whether the bits beyond the last block are set, as `makeSlab` leaves them for good. Where they are not, a power loss
   /// came between the punching of the extent and its descriptor: nothing durable lies in it, and it may have no storage.
-  private func isBitmapWhole(_ extent: Int, _ index: Int) -> Bool {
+  func isBitmapWhole(_ extent: Int, _ index: Int) -> Bool {
     let beyond = classes.geometry[index].blocks % 64
     if beyond == 0 { return true }
     return bitmap(extent)[classes.geometry[index].blocks / 64] | (1 << UInt64(beyond) - 1) == .max

@@ -15,6 +15,9 @@ extension Space {
   /// every list from what is certain.
   package mutating func repair(version tip: UInt64, epoch: UInt64) {
     flushMagazines()
+    // A death may have come between the words that name a new ring and the marking of its extents.
+    let ring = Int(control(LockLayout.Redo.newStart)) >> DataLayout.extentShift
+    markRing(ring..<(ring + Int(control(LockLayout.Redo.newLength)) >> DataLayout.extentShift))
     rebuildWaiting(tip: tip)
     clearNewer(than: epoch << DataLayout.epochShift | tip)
     // A dead writer may have left counts and links half done: a new generation forgets them all.

@@ -198,4 +198,6 @@ enum ExtentState {
   static let runTail: UInt8 = 5
   /// The header extent and the extents of descriptors.
   static let meta: UInt8 = 6
+  /// Of the redo ring: written with `pwrite` only.
+  static let ring: UInt8 = 7
 }
