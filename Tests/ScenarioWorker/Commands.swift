@@ -9,12 +9,30 @@ enum Commands {
   static let schema = Schema([counters, blobs])
   static let rows: Int64 = 10
 
-  static func engine(_ store: String, _ durability: String = "memory") throws -> Engine {
+  static func engine(
+    _ store: String, _ durability: String = "memory", redo: RedoShape? = Commands.redo
+  ) throws -> Engine {
     var options = Session.Options(location: store.hasPrefix("/") ? .file(store) : .memory(store))
     options.peerName = "scenario"
     options.openTimeout = .seconds(10)
     let kind: Durability = durability == "full" ? .full : durability == "relaxed" ? .relaxed : .memory
-    return try Engine.open(EngineConfiguration(session: options, durability: kind), schema)
+    var configuration = EngineConfiguration(session: options, durability: kind)
+    configuration.redo = redo ?? configuration.redo
+    return try Engine.open(configuration, schema)
+  }
+
+  /// `REEF_RING=BYTES`: a small redo ring, made at once; checkpoints by whoever fills half of it.
+  static var redo: RedoShape? {
+    guard let value = getenv("REEF_RING"), let bytes = Int(String(cString: value)) else { return nil }
+    return smallRing(bytes)
+  }
+
+  static func smallRing(_ bytes: Int) -> RedoShape {
+    var shape = RedoShape()
+    (shape.first, shape.larger, shape.alignment) = (bytes, bytes * 2, DataLayout.extentSize)
+    shape.after = 0
+    shape.inBackground = false
+    return shape
   }
 
   static func line() -> String? { readLine(strippingNewline: true) }

@@ -21,6 +21,10 @@ final class SimulatedDisk: @unchecked Sendable {
   private(set) var syncs = 0
   /// A sync is under way: it completes with the next event.
   private var syncing: Image?
+  /// Where the file is written synchronously: those writes are durable by themselves, once they return.
+  var ring: () -> Range<Int>? = { nil }
+  /// Appends that it saw.
+  private(set) var appends = 0
   /// Called at every event, before anything more happens.
   var onEvent: (String) -> Void = { _ in }
 
@@ -43,6 +47,9 @@ final class SimulatedDisk: @unchecked Sendable {
   /// Images are opened while the disk is being watched: that is nothing to watch.
   private var isBusy = false
 
+  /// An event of the test's own.
+  func mark(_ name: String) { event(name, isSync: false) }
+
   private func event(_ name: String, isSync: Bool) {
     if isBusy { return }
     isBusy = true
@@ -54,11 +61,27 @@ final class SimulatedDisk: @unchecked Sendable {
     }
     let now = read()
     if since.last != now { since.append(now) }
+    // An append that returned: a power loss before it did may have left any part of it, one after it none but all.
     onEvent(name)
+    if name == "append.written", let ring = ring() {
+      appends += 1
+      settle(ring, now)
+      onEvent(name + ", durable")
+    }
     if isSync {
       syncing = now
       syncs += 1
     }
+  }
+
+  /// The range is durable as it is now; the rest of the file is not.
+  private func settle(_ ring: Range<Int>, _ now: Image) {
+    func patch(_ image: inout Image) {
+      let range = ring.clamped(to: 0..<min(image.count, now.count))
+      image.replaceSubrange(range, with: now[range])
+    }
+    patch(&durable)
+    for index in since.indices { patch(&since[index]) }
   }
 
   /// The last sync of a call that returned has completed, too.

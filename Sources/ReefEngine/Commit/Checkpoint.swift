@@ -77,11 +77,12 @@ package final class Checkpoint: Sendable {
     try session.underWriter { lock, repairOwed throws(StoreError) in
       let newest = try Newest(session, repairOwed: repairOwed)
       lock.set(Control.attemptRoot, newest.root)
-      lock.set(Control.attemptExtents, newest.extents)
       lock.set(Control.attemptFingerprint, newest.fingerprint)
       lock.set(Control.attemptTime, newest.time)
       // Now: an append under way counts as not begun, and its record lies behind what the slot will name.
       ring.note()
+      // The ring may have been made since the version was.
+      lock.set(Control.attemptExtents, max(newest.extents, ring.attemptEnd >> UInt64(DataLayout.extentShift)))
       lock.set(Control.oldestUnsynced, 0)
       lock.storeRelease(Control.attempt, newest.version)
     }

@@ -111,6 +111,8 @@ enum Recovery {
         break
       }
     }
+    // The ring may have been made after the version that is gone back to was.
+    picked.extents = max(picked.extents, newest.extents)
     guard fits(picked, size) else {
       throw .damaged(path: data.path, what: "the file is shorter than version \(picked.version) says")
     }

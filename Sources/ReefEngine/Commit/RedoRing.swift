@@ -76,6 +76,12 @@ struct RedoRing {
     lock.set(Word.moving, moves ? 1 : 0)
   }
 
+  /// Where the ring ends that the attempt under way will name.
+  var attemptEnd: UInt64 {
+    let moves = lock.word(Word.moving) != 0
+    return lock.word(moves ? Word.newStart : Word.start) &+ lock.word(moves ? Word.newLength : Word.length)
+  }
+
   /// What the slot of the attempt under way says about the ring.
   func name(in slot: inout RootSlot) {
     let moves = lock.word(Word.moving) != 0
