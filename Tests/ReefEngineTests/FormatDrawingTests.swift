@@ -47,7 +47,8 @@ import Testing
 
   /// The list of constants that the other test compares is complete, by the sources.
   @Test(arguments: [
-    "Format/DataLayout.swift", "Index/IndexLayout.swift", "Session/LockLayout.swift", "Space/Space.swift",
+    "Format/DataLayout.swift", "Format/DataLayout+Redo.swift", "Index/IndexLayout.swift", "Session/LockLayout.swift",
+    "Session/LockLayout+Redo.swift", "Space/Space.swift",
   ])
   func everyConstantIsListed(_ file: String) throws {
     let source = try String(

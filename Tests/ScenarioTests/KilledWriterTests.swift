@@ -15,6 +15,8 @@ import Testing
     "commit.journal", "commit.published", "commit.released",
   ]
   static let durableSteps = [
+    "append.noted", "append.copied", "append.wrapped", "append.written", "append.confirmed", "ring.reserved",
+    "ring.zeroed", "ring.left",
     "checkpoint.attempt", "checkpoint.synced", "checkpoint.slot", "checkpoint.named", "checkpoint.confirmed",
     "commit.pending", "commit.head", "commit.journal", "commit.released",
   ]

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 /// Power loss on a simulated disk: a slice of what `reef-scenario powerLoss` runs. The whole of it, all 156 workloads of
-/// up to three operations: `reef-scenario powerLoss FOLDER SEED IMAGES-PER-EVENT 0 1 [FOLDER-FOR-IMAGES]`.
+/// up to three operations, and long ones at random: `reef-scenario powerLoss FOLDER SEED IMAGES-PER-EVENT 0 1
+/// FOLDER-FOR-IMAGES LONG-WORKLOADS OPERATIONS`.
 @Suite(.serialized) struct PowerLossTests {
   @Test func slice() throws {
     let debug = URL(fileURLWithPath: Worker.executable)
@@ -20,6 +21,7 @@ import Testing
     process.executableURL = isFast ? release : debug
     process.arguments = [
       "powerLoss", place.folder, "\(seed)", "2", "\(seed % UInt64(Int(share) ?? 1))", share, images.folder,
+      isFast ? "2" : "1", "80",
     ]
     process.standardOutput = output
     try process.run()

@@ -81,32 +81,85 @@ final class PowerLoss {
     for suffix in ["", ".lock", ".note"] { unlink(path + suffix) }
     let disk = SimulatedDisk(path: path)
     // What may be there: the last state that was acknowledged as durable, or a later one.
-    var possible: [Model] = [[:]]
+    var possible: [(version: UInt64, model: Model)] = [(0, [:])]
+    func acknowledge(_ version: UInt64) {
+      possible.removeAll { $0.version < version }
+      acknowledged += 1
+    }
     var isMade = false
     let name = name ?? "\(workload)"
-    disk.onEvent = { [self] event in crash(disk, "\(name) at \(event)", isMade: isMade, possible) }
+    disk.onEvent = { [self] event in crash(disk, "\(name) at \(event)", isMade: isMade, possible.map(\.model)) }
     disk.attach()
     defer { disk.detach() }
     seen = []
     let engine = try Commands.engine(path, "full", redo: Commands.smallRing(DataLayout.extentSize))
     let lock = engine.session.lock
+    // What the session takes for confirmed, others have been told of.
+    disk.onEvent = { [self] event in
+      let confirmed = lock.word(LockLayout.Control.confirmed)
+      if possible.contains(where: { $0.version <= confirmed && $0.version > possible[0].version }) {
+        acknowledge(possible.last { $0.version <= confirmed }?.version ?? 0)
+      }
+      crash(disk, "\(name) at \(event)", isMade: true, possible.map(\.model))
+    }
     disk.ring = {
       let start = Int(lock.word(LockLayout.Redo.start))
       return start..<(start + Int(lock.word(LockLayout.Redo.length)))
     }
     isMade = true
     var model: Model = [:]
+    // What others would do beside an append and a checkpoint: an append of their own, and commits that need space.
+    func update(_ value: Int64) throws -> UInt64? {
+      guard let key = model.keys.min() else { return nil }
+      let transaction = try engine.write(.after(.seconds(10)))
+      _ = try transaction.update(table: 1, key: key, column: 2, bits: UInt64(value))
+      model[key] = value
+      possible.append((transaction.version, model))
+      return try transaction.commit(durability: .memory)
+    }
+    var isVisible = false
+    disk.beside = { [self] step in
+      do {
+        switch step {
+        case "append.noted" where isVisible:
+          isVisible = false
+          try disk.unwatched { for _ in 0..<40 { _ = try update(Int64(random() % 100_000)) } }
+        case "checkpoint.synced" where !weak.isEmpty:
+          // Behind a full commit that waits for this very checkpoint, it would wait for itself.
+          guard lock.word(LockLayout.Control.pendingFull) <= engine.newestVersion,
+            let version = try update(Int64(random() % 100_000))
+          else { return }
+          let used = lock.word(LockLayout.Redo.copies + Int(lock.word(LockLayout.Redo.current)) * LockLayout.Redo.copySize)
+          guard lock.word(LockLayout.Redo.moving) == 0, lock.word(LockLayout.Redo.length) != 0,
+            lock.word(LockLayout.Control.tipExtents) <= lock.word(LockLayout.Redo.syncedExtents),
+            used - lock.word(LockLayout.Redo.tail) + 16384 <= lock.word(LockLayout.Redo.length)
+          else { return }
+          try engine.append.confirm(version)
+          acknowledge(version)
+        default: break
+        }
+      } catch { failures.append("\(name) beside \(step): \(error)") }
+    }
     for (number, operation) in workload.enumerated() {
       let transaction = try engine.write(.after(.seconds(10)))
       try Self.apply(operation, Int64(number), transaction, &model)
-      possible.append(model)
-      try transaction.commit(durability: weak.contains(number) ? .memory : .full)
-      acknowledged += 1
-      if !weak.contains(number) { possible = [model] }
+      possible.append((transaction.version, model))
+      let version = try transaction.commit(durability: weak.contains(number) ? .memory : .full)
+      if !weak.contains(number) {
+        acknowledge(version)
+      } else if random() % 2 == 0 {
+        // A version that is seen before it is on disk: newer ones may replace its nodes at once.
+        isVisible = true
+        let newest = engine.newestVersion
+        try engine.append.confirm(newest)
+        isVisible = false
+        acknowledge(newest)
+      }
       disk.settle()
       disk.mark("the end of \(number)")
     }
     appends += disk.appends
+    disk.beside = { _ in }
     engine.close()
     disk.settle()
     disk.detach()

@@ -25,6 +25,8 @@ final class SimulatedDisk: @unchecked Sendable {
   var ring: () -> Range<Int>? = { nil }
   /// Appends that it saw.
   private(set) var appends = 0
+  /// Called after a step was looked at: for what other processes do meanwhile.
+  var beside: (String) -> Void = { _ in }
   /// Called at every event, before anything more happens.
   var onEvent: (String) -> Void = { _ in }
 
@@ -36,7 +38,10 @@ final class SimulatedDisk: @unchecked Sendable {
       if call == "fsync" || call == "fdatasync", target == path { event(call, isSync: true) }
       return nil
     }
-    FaultPoint.install(steps: { [self] step in event(step, isSync: false) })
+    FaultPoint.install(steps: { [self] step in
+      event(step, isSync: false)
+      if !isBusy { beside(step) }
+    })
   }
 
   func detach() {
@@ -46,6 +51,13 @@ final class SimulatedDisk: @unchecked Sendable {
 
   /// Images are opened while the disk is being watched: that is nothing to watch.
   private var isBusy = false
+
+  /// Runs without looking at what happens.
+  func unwatched(_ body: () throws -> Void) rethrows {
+    isBusy = true
+    defer { isBusy = false }
+    try body()
+  }
 
   /// An event of the test's own.
   func mark(_ name: String) { event(name, isSync: false) }
