@@ -129,7 +129,8 @@ final class PowerLoss {
           guard lock.word(LockLayout.Control.pendingFull) <= engine.newestVersion,
             let version = try update(Int64(random() % 100_000))
           else { return }
-          let used = lock.word(LockLayout.Redo.copies + Int(lock.word(LockLayout.Redo.current)) * LockLayout.Redo.copySize)
+          let used = lock.word(
+            LockLayout.Redo.copies + Int(lock.word(LockLayout.Redo.current)) * LockLayout.Redo.copySize)
           guard lock.word(LockLayout.Redo.moving) == 0, lock.word(LockLayout.Redo.length) != 0,
             lock.word(LockLayout.Control.tipExtents) <= lock.word(LockLayout.Redo.syncedExtents),
             used - lock.word(LockLayout.Redo.tail) + 16384 <= lock.word(LockLayout.Redo.length)

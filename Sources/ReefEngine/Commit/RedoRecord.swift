@@ -20,7 +20,8 @@ struct RedoRecordBuilder: ~Copyable {
 
   /// Copies every node below `root` that was made after `base`. False: it does not fit, or there is a node that only a
   /// checkpoint can carry. The version must be held.
-  mutating func collect(root: UInt64, after base: UInt64, in data: MappedFile, limit: UInt64) throws(StoreError) -> Bool {
+  mutating func collect(root: UInt64, after base: UInt64, in data: MappedFile, limit: UInt64) throws(StoreError) -> Bool
+  {
     length = Field.nodes
     count = 0
     isTooLarge = false
