@@ -15,8 +15,7 @@ import Testing
     "commit.journal", "commit.published", "commit.released",
   ]
   static let durableSteps = [
-    "append.noted", "append.copied", "append.wrapped", "append.written", "append.confirmed", "ring.reserved",
-    "ring.zeroed", "ring.left",
+    "append.noted", "append.copied", "append.written", "append.confirmed",
     "checkpoint.attempt", "checkpoint.synced", "checkpoint.slot", "checkpoint.named", "checkpoint.confirmed",
     "commit.pending", "commit.head", "commit.journal", "commit.released",
   ]
@@ -28,11 +27,11 @@ import Testing
     let holders: [Worker]
     var last: Int64 = 0
 
-    init(_ kind: Place.Kind, _ durability: Durability) throws {
+    init(_ kind: Place.Kind, _ durability: Durability, redo: RedoShape = RedoShape(), holders count: Int = 4) throws {
       place = try Place(kind)
-      engine = try place.engine(durability)
+      engine = try place.engine(durability, redo: redo)
       try engine.set(Dictionary(uniqueKeysWithValues: (0..<10).map { (Int64($0), 0) }))
-      holders = try (0..<4).map { [place] _ in try place.worker("hold") }
+      holders = try (0..<count).map { [place] _ in try place.worker("hold") }
       for holder in holders { #expect(holder.reply()?.hasPrefix("holding") == true) }
     }
 

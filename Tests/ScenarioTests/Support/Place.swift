@@ -33,12 +33,13 @@ final class Place: @unchecked Sendable {
   static let blocks = TypeSchema(
     "Block", [PropertySchema("id", .int64), PropertySchema("text", .string), PropertySchema("sum", .int64)], key: 0)
 
-  func engine(_ durability: Durability = .memory) throws -> Engine {
+  func engine(_ durability: Durability = .memory, redo: RedoShape = RedoShape()) throws -> Engine {
     var options = Session.Options(location: store.hasPrefix("/") ? .file(store) : .memory(store))
     options.peerName = "test"
     options.openTimeout = .seconds(10)
-    return try Engine.open(
-      EngineConfiguration(session: options, durability: durability), Schema([Place.counters, Place.blocks]))
+    var configuration = EngineConfiguration(session: options, durability: durability)
+    configuration.redo = redo
+    return try Engine.open(configuration, Schema([Place.counters, Place.blocks]))
   }
 
   func worker(_ command: String, _ arguments: String..., environment: [String: String] = [:], wrapper: [String] = [])

@@ -7,6 +7,8 @@ final class Worker: @unchecked Sendable {
   private let input = Pipe()
   private let output = Pipe()
   private var buffer = Data()
+  /// It did not end in time and was ended from here: that is no death of its own.
+  private(set) var isOverdue = false
   var id: Int32 { process.processIdentifier }
 
   init(_ arguments: [String], environment: [String: String] = [:], wrapper: [String] = []) throws {
@@ -60,17 +62,35 @@ final class Worker: @unchecked Sendable {
     return reply(within: seconds)
   }
 
-  /// Everything it still says, until it ends.
+  /// Everything it still says, until it ends. One that goes on for longer is ended, and that is a failure.
   func rest(within seconds: Double = 60) -> [String] {
     var lines: [String] = []
-    while let line = reply(within: seconds) { lines.append(line) }
-    process.waitUntilExit()
+    let end = Date().addingTimeInterval(seconds)
+    while let line = reply(within: max(0, end.timeIntervalSinceNow)) { lines.append(line) }
+    wait(within: max(1, end.timeIntervalSinceNow), "it had said \(lines.count) lines, the last \(lines.last ?? "none")")
     return lines
+  }
+
+  /// Waits for its end; past the deadline it is ended, with a word about where it stood.
+  func wait(within seconds: Double = 60, _ context: @autoclosure () -> String = "") {
+    let end = Date().addingTimeInterval(seconds)
+    while process.isRunning, end.timeIntervalSinceNow > 0 { usleep(1000) }
+    if process.isRunning {
+      func read(_ name: String) -> String { (try? String(contentsOfFile: "/proc/\(id)/\(name)", encoding: .utf8)) ?? "" }
+      let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
+      let places = threads.map { "\(read("task/\($0)/wchan")) in \(read("task/\($0)/syscall"))" }
+      isOverdue = true
+      kill(id, SIGKILL)
+      Issue.record(
+        "\(process.arguments ?? []) with \(process.environment?["REEF_KILL"] ?? "no order to die") did not end: \(state ?? "?"), \(places); \(context())"
+      )
+    }
+    process.waitUntilExit()
   }
 
   func die() {
     kill(id, SIGKILL)
-    process.waitUntilExit()
+    wait()
   }
   func stop() {
     kill(id, SIGSTOP)
@@ -84,11 +104,11 @@ final class Worker: @unchecked Sendable {
 
   func finish() {
     try? input.fileHandleForWriting.close()
-    process.waitUntilExit()
+    wait()
   }
 
   var wasKilled: Bool {
-    process.waitUntilExit()
-    return process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL
+    wait()
+    return !isOverdue && process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGKILL
   }
 }
