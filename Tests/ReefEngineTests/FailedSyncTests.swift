@@ -43,4 +43,44 @@ import Testing
     }
     #expect(engine.session.lock.word(LockLayout.Control.confirmed) < version)
   }
+
+  /// The write of a redo record fails: a typed error, nothing more is accepted in this session, and the next one has all
+  /// that was acknowledged.
+  @Test(arguments: [EIO, ENOSPC, EDQUOT]) func failedAppendLosesNothingAcknowledged(errno: Int32) throws {
+    let path = NSTemporaryDirectory() + "failed-append-\(getpid())-\(UInt32.random(in: 0...UInt32.max)).reef"
+    defer { for end in ["", ".lock", ".note"] { try? FileManager.default.removeItem(atPath: path + end) } }
+    var configuration = EngineConfiguration(session: Session.Options(location: .file(path)), durability: .full)
+    configuration.redo.first = DataLayout.extentSize
+    configuration.redo.alignment = DataLayout.extentSize
+    configuration.redo.after = 0
+    let schema = Schema([TypeSchema("Thing", [PropertySchema("id", .int64)], key: 0)])
+    func commit(_ engine: Engine, _ key: Int64) throws {
+      let transaction = try engine.write()
+      _ = try transaction.insert(table: 0) { $0.set(column: 0, int: key) }
+      try transaction.commit()
+    }
+    do {
+      let engine = try Engine.open(configuration, schema)
+      defer { engine.close() }
+      if engine.session.data.isTmpfs { return }
+      for key in 0..<10 { try commit(engine, Int64(key)) }
+      let appends = engine.session.lock.word(LockLayout.Redo.appends)
+      #expect(appends > 5, "commits are carried by the ring: \(appends)")
+      FaultPoint.install { call, failing in call == "pwrite" && failing == path ? errno : nil }
+      defer { FaultPoint.install(nil) }
+      for key in 10..<12 {
+        do {
+          try commit(engine, Int64(key))
+          Issue.record("a commit that is not on disk was acknowledged")
+        } catch let error as StoreError {
+          guard case .poisoned = error else { throw error }
+        }
+      }
+    }
+    let engine = try Engine.open(configuration, schema)
+    defer { engine.close() }
+    let pin = try engine.pin()
+    for key in 0..<10 { #expect(try pin.view.table(0).find(key: Int64(key)) != nil, "\(key) was acknowledged") }
+    #expect(try pin.view.table(0).find(key: 11) == nil)
+  }
 }

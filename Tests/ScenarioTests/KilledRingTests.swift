@@ -7,7 +7,7 @@ import Testing
 /// A process is killed at the steps of the redo ring that a commit passes only now and then: at the ring's end, and where
 /// the ring is made or moved. Small rings, so that these steps are surely passed.
 @Suite(.serialized) struct KilledRingTests {
-  static let rounds = max(1, KilledWriterTests.rounds / 10)
+  static let rounds = max(1, KilledWriterTests.rounds / 40)
   static let ring = 65536
 
   static var shape: RedoShape {
@@ -22,7 +22,7 @@ import Testing
   @Test func betweenTheTwoWritesAtTheEnd() throws {
     var arena = try KilledWriterTests.Arena(.disk, .full, redo: Self.shape)
     if arena.engine.session.data.isTmpfs { return }
-    for round in 0..<Self.rounds * 4 {
+    for round in 0..<Self.rounds * 8 {
       let died = try arena.round(
         "full", ["REEF_KILL": "append.wrapped:\(1 + round % 3)", "REEF_RING": "\(Self.ring)"], "round \(round)")
       #expect(died, "append.wrapped was not passed")

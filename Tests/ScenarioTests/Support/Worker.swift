@@ -76,7 +76,9 @@ final class Worker: @unchecked Sendable {
     let end = Date().addingTimeInterval(seconds)
     while process.isRunning, end.timeIntervalSinceNow > 0 { usleep(1000) }
     if process.isRunning {
-      func read(_ name: String) -> String { (try? String(contentsOfFile: "/proc/\(id)/\(name)", encoding: .utf8)) ?? "" }
+      func read(_ name: String) -> String {
+        (try? String(contentsOfFile: "/proc/\(id)/\(name)", encoding: .utf8)) ?? ""
+      }
       let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(id)/task")) ?? []
       let places = threads.map { "\(read("task/\($0)/wchan")) in \(read("task/\($0)/syscall"))" }
       isOverdue = true
