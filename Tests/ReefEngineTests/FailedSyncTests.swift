@@ -53,6 +53,9 @@ import Testing
     configuration.redo.first = DataLayout.extentSize
     configuration.redo.alignment = DataLayout.extentSize
     configuration.redo.after = 0
+    // Nothing but appends: a checkpoint beside them would carry a commit as well.
+    configuration.redo.larger = DataLayout.extentSize
+    configuration.redo.inBackground = false
     let schema = Schema([TypeSchema("Thing", [PropertySchema("id", .int64)], key: 0)])
     func commit(_ engine: Engine, _ key: Int64) throws {
       let transaction = try engine.write()
@@ -63,12 +66,12 @@ import Testing
       let engine = try Engine.open(configuration, schema)
       defer { engine.close() }
       if engine.session.data.isTmpfs { return }
-      for key in 0..<10 { try commit(engine, Int64(key)) }
+      for key in 0..<6 { try commit(engine, Int64(key)) }
       let appends = engine.session.lock.word(LockLayout.Redo.appends)
-      #expect(appends > 5, "commits are carried by the ring: \(appends)")
+      #expect(appends >= 3, "commits are carried by the ring: \(appends)")
       FaultPoint.install { call, failing in call == "pwrite" && failing == path ? errno : nil }
       defer { FaultPoint.install(nil) }
-      for key in 10..<12 {
+      for key in 6..<8 {
         do {
           try commit(engine, Int64(key))
           Issue.record("a commit that is not on disk was acknowledged")
@@ -80,7 +83,7 @@ import Testing
     let engine = try Engine.open(configuration, schema)
     defer { engine.close() }
     let pin = try engine.pin()
-    for key in 0..<10 { #expect(try pin.view.table(0).find(key: Int64(key)) != nil, "\(key) was acknowledged") }
-    #expect(try pin.view.table(0).find(key: 11) == nil)
+    for key in 0..<6 { #expect(try pin.view.table(0).find(key: Int64(key)) != nil, "\(key) was acknowledged") }
+    #expect(try pin.view.table(0).find(key: 7) == nil)
   }
 }
