@@ -136,10 +136,30 @@ long reef_lock_held(int descriptor, int64_t offset) {
 #define MADV_POPULATE_READ 22
 #endif
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+enum { LARGE_PAGE = 2 << 20 };
+
 long reef_map(size_t length, bool writable, int descriptor, int64_t offset) {
-  void *address =
-      mmap(NULL, length, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_NORESERVE, descriptor, offset);
-  return address == MAP_FAILED ? -(long)errno : (long)address;
+  int protection = PROT_READ | (writable ? PROT_WRITE : 0), flags = MAP_SHARED | MAP_NORESERVE;
+  char *address = mmap(NULL, length, protection, flags, descriptor, offset);
+  if (address == MAP_FAILED) return -(long)errno;
+  if (length < LARGE_PAGE || (uintptr_t)address % LARGE_PAGE == 0) return (long)address;
+  // Once more, in the middle of a range that surely holds an aligned one; where that is refused, as it is.
+  char *range = mmap(NULL, length + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return (long)address;
+  size_t before = (LARGE_PAGE - (uintptr_t)range % LARGE_PAGE) % LARGE_PAGE;
+  char *aligned = mmap(range + before, length, protection, flags | MAP_FIXED, descriptor, offset);
+  if (aligned == MAP_FAILED) {
+    munmap(range, length + LARGE_PAGE);
+    return (long)address;
+  }
+  if (before > 0) munmap(range, before);
+  size_t end = before + (length + 4095) / 4096 * 4096;
+  if (end < length + LARGE_PAGE) munmap(range + end, length + LARGE_PAGE - end);
+  munmap(address, length);
+  return (long)aligned;
 }
 long reef_map_private(size_t length) {
   void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -155,5 +175,6 @@ long reef_advise_dont_dump(void *address, size_t length) { return RESULT(madvise
 long reef_advise_populate(void *address, size_t length) {
   return RESULT(madvise(address, length, MADV_POPULATE_READ));
 }
+long reef_advise_collapse(void *address, size_t length) { return RESULT(madvise(address, length, MADV_COLLAPSE)); }
 long reef_sync_range(void *address, size_t length) { return RESULT(msync(address, length, MS_SYNC)); }
 long reef_resident(void *address, size_t length, uint8_t *out) { return RESULT(mincore(address, length, out)); }

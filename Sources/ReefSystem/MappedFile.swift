@@ -15,6 +15,8 @@ package final class MappedFile: @unchecked Sendable {
   package let isTmpfs: Bool
   package let identity: FileIdentity
   private let writable = Atomic<Bool>(false)
+  /// Until the kernel refuses a large page, or the file gets a memory policy, which large pages would not keep to.
+  let mayCollapse = Atomic<Bool>(true)
 
   package static let defaultReservation = 1 << 36
   package static let smallestReservation = 1 << 26
@@ -73,6 +75,41 @@ package final class MappedFile: @unchecked Sendable {
       throw SystemError(call: "fallocate", errno: EFBIG, path: path)
     }
     try File.allocate(descriptor, offset: offset, length: length, path: path)
+  }
+
+  /// Memory of this size that begins at a multiple of it can be one page.
+  package static let largePage = 2 << 20
+
+  /// As `allocate`, for a range beyond all that anybody uses: what it covers of large pages gets them, where the file
+  /// lies in memory and the kernel has some left. To make one costs a quarter of what its small pages do, and whoever
+  /// maps it waits for one fault in place of hundreds, and looks less often for where a page is.
+  ///
+  /// The kernel collapses a page of which it has a part; so a part is allocated first. This works whatever the system's
+  /// setting for shared memory is, and is never an error.
+  package func allocateFresh(offset: Int, length: Int) throws(SystemError) {
+    if isTmpfs, offset >= 0, length >= MappedFile.largePage, offset <= reserved - length,
+      writable.load(ordering: .acquiring), mayCollapse.load(ordering: .relaxed)
+    {
+      let first = (offset + MappedFile.largePage - 1) / MappedFile.largePage * MappedFile.largePage
+      var at = first
+      while at + MappedFile.largePage <= offset + length {
+        guard reef_fallocate(descriptor, Int64(at), 4096) >= 0,
+          reef_fallocate(descriptor, Int64(at + MappedFile.largePage - 4096), 4096) >= 0,
+          reef_advise_collapse(base + at, MappedFile.largePage) >= 0
+        else {
+          mayCollapse.store(false, ordering: .relaxed)
+          break
+        }
+        at += MappedFile.largePage
+      }
+    }
+    do throws(SystemError) {
+      try allocate(offset: offset, length: length)
+    } catch {
+      // What has come so far goes: others need it more.
+      if let size = try? size(), size > offset { try? truncate(to: offset) }
+      throw error
+    }
   }
 
   /// Gives the storage of the range back. It must be allocated again before anything touches it.

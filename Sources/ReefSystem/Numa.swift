@@ -103,6 +103,7 @@ extension MappedFile {
   package func apply(_ policy: NumaPolicy) throws(SystemError) {
     if policy == .none { return }
     guard carriesMemoryPolicy else { throw SystemError(call: "mbind", errno: ENOTSUP, path: path) }
+    mayCollapse.store(false, ordering: .relaxed)
     try Numa.bind(base, length: reserved, policy, path: path)
   }
 

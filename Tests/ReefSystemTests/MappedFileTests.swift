@@ -57,6 +57,44 @@ import Testing
     #expect(rest == 8)
   }
 
+  /// Whether or not the kernel has large pages left: the range is backed, reads as zeros and is everybody's; where it
+  /// cannot be had, the file is as long as it was.
+  @Test func freshRange() throws {
+    let store = try TestStore()
+    let one = try file(store.path)
+    let two = try file(store.path)
+    try one.makeWritable()
+    try one.allocate(offset: 0, length: 1 << 16)
+    let (offset, length) = (1 << 16, 3 * MappedFile.largePage)
+    #expect(Int(bitPattern: one.base) % MappedFile.largePage == 0)
+    try one.allocateFresh(offset: offset, length: length)
+    #expect(try one.size() == offset + length)
+    #expect(try one.occupied() == offset + length)
+    var sum = 0
+    for at in stride(from: offset, to: offset + length, by: 8) {
+      sum |= two.base.load(fromByteOffset: at, as: Int.self)
+    }
+    #expect(sum == 0)
+    for at in stride(from: offset, to: offset + length, by: 4096) {
+      one.base.storeBytes(of: at, toByteOffset: at, as: Int.self)
+    }
+    for at in stride(from: offset, to: offset + length, by: 4096) {
+      #expect(two.base.load(fromByteOffset: at, as: Int.self) == at)
+    }
+    // Part of a large page given back is given back.
+    try one.punch(offset: MappedFile.largePage, length: 1 << 16)
+    #expect(try one.occupied() == offset + length - (1 << 16))
+
+    let path = store.path
+    let before = try one.size()
+    FaultPoint.install { call, file in file == path && call == "fallocate" ? ENOSPC : nil }
+    defer { FaultPoint.install(nil) }
+    #expect(throws: SystemError(call: "fallocate", errno: ENOSPC, path: path)) {
+      try one.allocateFresh(offset: before, length: 2 * MappedFile.largePage)
+    }
+    #expect(try one.size() == before)
+  }
+
   /// Each wrapper can be made to fail; a failed allocation changes nothing.
   @Test func faults() throws {
     let store = try TestStore()

@@ -55,7 +55,8 @@ long reef_lock(int descriptor, int64_t offset, int kind);
 long reef_lock_held(int descriptor, int64_t offset);
 
 // Mappings
-/// The address, or minus an errno (addresses of user space are never negative).
+/// The address, or minus an errno (addresses of user space are never negative). Ranges of 2 MiB and more begin at a
+/// multiple of 2 MiB, where large pages can be.
 long reef_map(size_t length, bool writable, int descriptor, int64_t offset);
 long reef_map_private(size_t length);
 long reef_unmap(void *address, size_t length);
@@ -64,6 +65,8 @@ long reef_advise_wipe_on_fork(void *address, size_t length);
 long reef_advise_dont_fork(void *address, size_t length);
 long reef_advise_dont_dump(void *address, size_t length);
 long reef_advise_populate(void *address, size_t length);
+/// Gives the range, whole large pages of which a part is in memory, large pages; an error where the kernel has none.
+long reef_advise_collapse(void *address, size_t length);
 long reef_sync_range(void *address, size_t length);
 long reef_resident(void *address, size_t length, uint8_t *out);
 

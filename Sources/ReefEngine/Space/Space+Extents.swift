@@ -321,7 +321,7 @@ extension Space {
 
   /// Adds extents to the file, at most a quarter of it at a time, and returns a free one.
   mutating func grow() throws(StoreError) -> Int {
-    let wanted = max(1, min(128, extentCount / 4))
+    let wanted = Space.growth(of: extentCount)
     do throws(StoreError) {
       _ = try extend(by: wanted)
     } catch {
@@ -344,7 +344,14 @@ extension Space {
       throw .outOfSpace(path: file.path, needed: count << DataLayout.extentShift)
     }
     do throws(SystemError) {
-      try file.allocate(offset: old << DataLayout.extentShift, length: (target - old) << DataLayout.extentShift)
+      // Large pages keep to no memory policy, whichever process gave the store one.
+      let hasPolicy = base.load(fromByteOffset: DataLayout.Header.numaMode, as: UInt32.self) != 0
+      let (offset, length) = (old << DataLayout.extentShift, (target - old) << DataLayout.extentShift)
+      if hasPolicy {
+        try file.allocate(offset: offset, length: length)
+      } else {
+        try file.allocateFresh(offset: offset, length: length)
+      }
     } catch { throw outOfSpace(error, (target - old) << DataLayout.extentShift) }
     grew = true
     var next = old

@@ -201,3 +201,13 @@ enum ExtentState {
   /// Of the redo ring: written with `pwrite` only.
   static let ring: UInt8 = 7
 }
+
+extension Space {
+  /// Extents to grow by: a quarter at most, and from a few MiB on up to a multiple of what a large page holds.
+  static func growth(of count: Int) -> Int {
+    let wanted = max(1, min(128, count / 4))
+    let unit = MappedFile.largePage >> DataLayout.extentShift
+    let end = (count + wanted) / unit * unit
+    return wanted >= unit && end > count ? end - count : wanted
+  }
+}
