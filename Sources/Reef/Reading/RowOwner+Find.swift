@@ -86,8 +86,14 @@ extension RowOwner {
     _ bytes: UnsafeRawBufferPointer, column: Int, table: Int
   ) throws(StoreError) -> Int64? {
     var index = KnownTree(word: knownIndex.load(ordering: .relaxed))
-    if !index.isOf(table: table) {
+    // The remembered root has no checksum: while nodes have to be proven, it is read from the table each time.
+    if !index.isOf(table: table) || view.limit == 0 {
       let tree = try (isTransaction ? try current() : view).table(table)
+      if view.limit == 0 {
+        return try KeyLookup.find(
+          IndexView(view: view, root: tree.keyIndexRoot, depth: tree.keyIndexDepth), table: table, column: column,
+          bytes: bytes)
+      }
       index = KnownTree(table: table, root: tree.keyIndexRoot, depth: tree.keyIndexDepth)
       if !isTransaction { knownIndex.store(index.word, ordering: .relaxed) }
     }

@@ -24,7 +24,7 @@ package enum Checks {
     let node = space.pointer(UInt32(truncatingIfNeeded: entry))
     guard space.isOwned(node) else { return entry }
     let base = space.base
-    let limit = space.limit
+    let limit = space.fileLimit
     let stamp = space.stamp
     return try seal(entry, base: base, limit: limit, stamp: stamp, path: space.file.path)
   }

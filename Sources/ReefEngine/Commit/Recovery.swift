@@ -73,6 +73,8 @@ enum Recovery {
     try sync(data)
     FaultPoint.step("create.done")
     begin(building, header: header, slot: slot)
+    // What was just made needs no proof.
+    building.lock.set(LockLayout.Control.proven, 1)
   }
 
   // MARK: An existing store
@@ -292,6 +294,8 @@ enum Recovery {
     lock.set(Control.needsMark, slot.isUnswept ? 1 : 0)
     RedoRing(lock: lock).begin(slot)
     RingWriter.write(lock, slot.version, root: slot.root, extents: slot.extents, time: slot.time)
+    lock.set(Control.proven, header.isChecked ? 0 : 1)
+    lock.set(Control.begunAt, slot.version)
     lock.set(Control.told, slot.version)
     lock.storeRelease(Control.visible, slot.version << 1)
   }

@@ -70,7 +70,9 @@ package final class Writer: @unchecked Sendable {
     state = .allocate(capacity: 1)
     state.initialize(
       to: State(
-        space: Space(file: session.data, lock: session.lock.base) { size in (try? lockFile.grow(to: size)) != nil },
+        space: Space(file: session.data, lock: session.lock.base, trust: session.trust) { size in
+          (try? lockFile.grow(to: size)) != nil
+        },
         root: session.data.base))
     state.pointee.boot = (HostIdentity.boot.high, HostIdentity.boot.low)
     schema = StoredSchema.empty

@@ -25,7 +25,7 @@ struct DiffCursor {
     self.table = table
     let none = InnerView(entries: table.view.base, keys: nil, count: 0, base: 0, shift: 0)
     stack = InlineArray(repeating: Level(node: none, next: 0))
-    budget = table.view.limit &>> UInt64(DataLayout.grainShift)
+    budget = (table.view.limit &- 1) &>> UInt64(DataLayout.grainShift)
     entry = table.rootEntry
     level = table.depth
   }

@@ -57,6 +57,7 @@ package final class Engine: @unchecked Sendable {
       session.leave()
       throw error
     }
+    engine.proveWhenWorthWhile()
     // From here on the engine leaves the session when it goes.
     // A full commit whose process died before anybody could see it: any process leads.
     let tip = session.lock.loadAcquire(LockLayout.Control.tip)
@@ -143,13 +144,15 @@ package final class Engine: @unchecked Sendable {
     guard lock.loadAcquire(entry + LockLayout.RingEntry.version) == version,
       newestVersion &- version < UInt64(LockLayout.ringSize) - 1
     else { return nil }
-    return view(root, extents, version)
+    // Older than what was proven: nobody may have looked at what it alone sees.
+    return view(root, version < lock.word(LockLayout.Control.proven) ? 0 : extents, version)
   }
 
   @inlinable @inline(__always)
   func view(_ root: UInt64, _ extents: UInt64, _ version: UInt64) -> ReadView {
     ReadView(
-      base: UnsafeRawPointer(session.data.base), limit: extents &<< UInt64(DataLayout.extentShift), root: root,
+      base: UnsafeRawPointer(session.data.base),
+      limit: extents &<< UInt64(DataLayout.extentShift) & session.trust.pointee.load(ordering: .relaxed), root: root,
       version: version)
   }
 
@@ -202,6 +205,12 @@ package final class Engine: @unchecked Sendable {
     if session.lock.word(LockLayout.Control.needsMark) != 0 { maintenance.owe() }
     if isTmpfs { return }
     if case .relaxed(let bound) = durability { maintenance.bound(bound) }
+  }
+
+  /// Proving the whole version goes on beside reading it, once enough of it was read.
+  private func proveWhenWorthWhile() {
+    guard let verification = session.verification else { return }
+    verification.whenWorthWhile { [weak maintenance] in maintenance?.owe() }
   }
 
   // MARK: Schema

@@ -34,7 +34,7 @@ final class Maintenance: @unchecked Sendable {
     if lock.word(LockLayout.Control.needsMark) | lock.word(LockLayout.Control.marking) != 0 { run() }
   }
 
-  /// A leak was declared while the store is open.
+  /// A leak was declared while the store is open, or proving what it holds has become worth while.
   func owe() { run() }
 
   /// The redo ring is half full: a checkpoint while commits go on.
@@ -102,6 +102,7 @@ final class Maintenance: @unchecked Sendable {
         isAsked.store(false, ordering: .releasing)
       }
       try? checkpointIfDue()
+      proveIfWanted()
       let bound = shortest.load(ordering: .relaxed)
       let pause = bound == .max ? 200_000_000 : max(500_000, bound / 4)
       if isStopped { return }
@@ -119,6 +120,21 @@ final class Maintenance: @unchecked Sendable {
     guard bound != .max, isAbandoned || oldest != 0 && Clock.monotonic &- oldest >= bound / 2 else { return }
     try checkpoint.confirm(lock.loadAcquire(LockLayout.Control.tip))
   }
+
+  /// Once: damage that stands in the way does not go away, and every node is held against its checksum meanwhile.
+  private func proveIfWanted() {
+    guard let verification = session.verification, verification.isWanted, !hasTriedToProve else { return }
+    guard let slot = try? session.claimSlot() else { return }
+    defer {
+      session.unpin(slot)
+      session.returnSlot(slot)
+    }
+    let pinned = session.pinNewest(slot)
+    hasTriedToProve =
+      verification.prove(pinned.root, version: pinned.version) { [self] in isStopped } || !isStopped
+  }
+  /// Of the thread's own.
+  @exclusivity(unchecked) private var hasTriedToProve = false
 
   private let nextSweep = Atomic<UInt64>(0)
 

@@ -57,6 +57,10 @@ package enum LockLayout {
     @inlinable package static var attemptExtents: Int { 4824 }
     @inlinable package static var tipTime: Int { 4832 }
     @inlinable package static var attemptTime: Int { 4848 }
+    /// 0: nodes are held against their checksums when they are entered; else nodes of this version and later ones need not.
+    @inlinable package static var proven: Int { 4856 }
+    /// Version that the session began with.
+    @inlinable package static var begunAt: Int { 4648 }
     /// Owner of the mark pass, as in the writer word.
     @inlinable package static var markWord: Int { 4640 }
     /// 1 while a mark pass runs.

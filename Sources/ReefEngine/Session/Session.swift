@@ -49,6 +49,11 @@ package final class Session: @unchecked Sendable {
   package let appendWord: OwnedWord
   package let peerTable: PeerTable
 
+  /// Of stores whose nodes have to be held against their checksums; nil where there is nothing to prove.
+  package let verification: Verification?
+  /// All ones, or 0 while they are: what limits of views are masked with.
+  @usableFromInline let trust: UnsafeMutablePointer<Atomic<UInt64>>
+
   let place: StorePlace
   let locks: SessionLocks
   let listener: NoticeListener
@@ -59,6 +64,8 @@ package final class Session: @unchecked Sendable {
   private init(place: StorePlace, options: Options, parts: SessionOpening.Parts) throws(StoreError) {
     let lock = parts.lockFile.memory
     let table = PeerTable(lock: lock, locks: parts.locks)
+    verification = try Verification(parts.data, lock)
+    trust = verification?.trust ?? Space.trusted
     let me = try table.join(name: options.peerName)
     let page = try storing(place.path) { () throws(SystemError) in
       try Mapping.wipedOnFork(length: HostIdentity.pageSize)

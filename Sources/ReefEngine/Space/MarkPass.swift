@@ -123,9 +123,10 @@ struct MarkPass: ~Copyable {
   /// Marks everything below the root. False: stopped or damaged.
   private mutating func mark(_ root: UInt64, limit: UInt64) throws(StoreError) -> Bool {
     let base = UnsafeRawPointer(session.data.base)
-    var stack = [UInt32(truncatingIfNeeded: root)]
+    var stack = [root]
     var steps = 0
-    while let ref = stack.popLast() {
+    while let entry = stack.popLast() {
+      let ref = UInt32(truncatingIfNeeded: entry)
       steps += 1
       if steps & 0xfff == 0, isStopped() { return false }
       let offset = UInt64(ref) << UInt64(DataLayout.grainShift)
@@ -133,12 +134,16 @@ struct MarkPass: ~Copyable {
         throw .damaged(path: session.path, what: "a ref leads out of the file")
       }
       if !set(ref) { continue }
+      // What hangs below a damaged node would be taken for leaked: nothing is swept then.
+      if let verification = session.verification, !verification.isProven, verification.node(entry) == nil {
+        throw .damaged(path: session.path, what: Verification.problem)
+      }
       let node = base + Int(offset)
       guard offset + UInt64(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self)) <= limit else {
         throw .damaged(path: session.path, what: "a node leads out of the file")
       }
       let isSound = NodeChildren.forEach(node) { place in
-        stack.append(UInt32(truncatingIfNeeded: place.loadUnaligned(as: UInt64.self)))
+        stack.append(place.loadUnaligned(as: UInt64.self))
       }
       guard isSound else { throw .damaged(path: session.path, what: "a node of the newest version is not sound") }
     }

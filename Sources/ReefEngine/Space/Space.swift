@@ -14,6 +14,14 @@ package struct Space: ~Copyable {
   package let lock: UnsafeMutableRawPointer
   package let file: MappedFile
   package let growLock: @Sendable (Int) -> Bool
+  /// All ones, or 0 while nodes have to be proven: see `Verification`.
+  let trust: UnsafeMutablePointer<Atomic<UInt64>>
+  /// For stores that keep no checksums, and new ones.
+  nonisolated(unsafe) static let trusted: UnsafeMutablePointer<Atomic<UInt64>> = {
+    let word = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: 1)
+    word.initialize(to: Atomic<UInt64>(.max))
+    return word
+  }()
   let classes: SizeClasses
   /// epoch << 48 | version of the transaction under way.
   package var stamp: UInt64 = 0
@@ -28,7 +36,11 @@ package struct Space: ~Copyable {
   /// Only deletes so far: may use the last extents, so that a full disk can be cleaned up.
   package var mayUseReserve = false
 
-  package init(file: MappedFile, lock: UnsafeMutableRawPointer, growLock: @escaping @Sendable (Int) -> Bool) {
+  package init(
+    file: MappedFile, lock: UnsafeMutableRawPointer, trust: UnsafeMutablePointer<Atomic<UInt64>>? = nil,
+    growLock: @escaping @Sendable (Int) -> Bool
+  ) {
+    self.trust = trust ?? Space.trusted
     self.file = file
     base = file.base
     self.lock = lock
@@ -57,14 +69,25 @@ package struct Space: ~Copyable {
     base + Int(ref) &<< DataLayout.grainShift
   }
   /// The bytes of the file that nodes may lie in.
-  @inline(__always) package var limit: UInt64 {
+  @inline(__always) package var fileLimit: UInt64 {
     control(LockLayout.Control.extentCount) &<< UInt64(DataLayout.extentShift)
+  }
+  /// The same, or 0 while nodes have to be proven: what lies beyond goes by `ReadView.provenNode`.
+  @inline(__always) package var limit: UInt64 { fileLimit & trust.pointee.load(ordering: .relaxed) }
+
+  @inline(never)
+  func provenNode(_ entry: UInt64) -> UnsafeMutableRawPointer? {
+    let view = ReadView(base: UnsafeRawPointer(base), limit: limit, root: 0, version: 0)
+    return view.provenNode(entry).map { UnsafeMutableRawPointer(mutating: $0.pointer) }
   }
 
   /// Enters a node: its header and its length lie within the file, and it is of that kind.
   @inline(__always)
   package func enter(_ entry: UInt64, kind: UInt8) throws(StoreError) -> UnsafeMutableRawPointer {
     if let node = node(entry, kind: kind) { return node }
+    if limit == 0 {
+      throw ReadView(base: UnsafeRawPointer(base), limit: 0, root: 0, version: 0).unproven("a node is not sound")
+    }
     throw damaged("entry \(entry) is no node of kind \(kind)")
   }
 
@@ -73,7 +96,10 @@ package struct Space: ~Copyable {
   func node(_ entry: UInt64, kind: UInt8) -> UnsafeMutableRawPointer? {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
     let limit = limit
-    guard offset >= UInt64(DataLayout.extentSize), offset &+ 16 <= limit else { return nil }
+    guard offset >= UInt64(DataLayout.extentSize), offset &+ 16 <= limit else {
+      guard limit == 0, let node = provenNode(entry), node.load(as: UInt8.self) == kind else { return nil }
+      return node
+    }
     let node = base + Int(truncatingIfNeeded: offset)
     let header = node.load(as: UInt64.self)
     let length = header &>> 32

@@ -31,7 +31,7 @@ extension WriteTransaction {
 extension Writer {
   func spaceReport() -> SpaceReport {
     var report = SpaceReport()
-    let limit = state.pointee.space.limit
+    let limit = state.pointee.space.fileLimit
     var live: Set<UInt32> = []
     var stack = [UInt32(truncatingIfNeeded: lock.word(LockLayout.Control.tipRoot))]
     while let ref = stack.popLast() {

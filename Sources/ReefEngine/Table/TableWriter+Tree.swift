@@ -37,17 +37,21 @@ extension TableWriter {
   @inline(__always)
   func enterInner(_ space: borrowing Space, _ entry: UInt64) throws(StoreError) -> UnsafeMutableRawPointer {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
-    guard offset >= UInt64(DataLayout.extentSize), offset &+ UInt64(Self.denseLength) <= space.limit else {
+    let limit = space.fileLimit
+    guard offset >= UInt64(DataLayout.extentSize), offset &+ UInt64(Self.denseLength) <= limit else {
       throw space.damaged("a ref leads out of the file")
     }
     let node = space.pointer(UInt32(truncatingIfNeeded: entry))
+    if space.limit == 0, space.provenNode(entry) == nil {
+      throw ReadView(base: UnsafeRawPointer(space.base), limit: 0, root: 0, version: 0).unproven("an inner node")
+    }
     let header = node.load(as: UInt64.self)
     let length = Int(header &>> 32)
     let kind = UInt8(truncatingIfNeeded: header)
     guard header &>> 16 & 0x1ff <= UInt64(DataLayout.Inner.fanOut),
       kind == NodeKind.innerDense && length >= Self.denseLength
         || kind == NodeKind.innerKeyed && length >= Self.keyedLength,
-      offset &+ UInt64(length) <= space.limit
+      offset &+ UInt64(length) <= limit
     else { throw space.damaged("an inner node of \(schema.name) is not sound") }
     return node
   }

@@ -54,10 +54,23 @@ extension ReadView {
   @inlinable @inline(__always)
   package func soundColumn(_ entry: UInt64, count: Int) -> ColumnView? {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
-    guard offset &+ UInt64(DataLayout.Node.size) <= limit else { return nil }
+    guard offset &+ UInt64(DataLayout.Node.size) <= limit else { return provenColumn(entry, count: count) }
     let pointer = base + Int(truncatingIfNeeded: offset)
     let node = NodeView(pointer: pointer, head: pointer.load(as: UInt64.self))
-    guard node.kind == NodeKind.column, offset &+ node.head &>> 32 <= limit else { return nil }
+    guard offset &+ node.head &>> 32 <= limit else { return nil }
+    return soundColumn(node, count: count)
+  }
+
+  @inline(never) @usableFromInline
+  func provenColumn(_ entry: UInt64, count: Int) -> ColumnView? {
+    guard let node = provenNode(entry) else { return nil }
+    return soundColumn(node, count: count)
+  }
+
+  @inlinable @inline(__always)
+  func soundColumn(_ node: NodeView, count: Int) -> ColumnView? {
+    guard node.kind == NodeKind.column else { return nil }
+    let pointer = node.pointer
     let form = node.form & ColumnForm.mask
     var payload = DataLayout.Column.payload
     var nulls: UnsafePointer<UInt64>?

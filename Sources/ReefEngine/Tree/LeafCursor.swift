@@ -27,8 +27,8 @@
     let none = InnerView(entries: table.view.base, keys: nil, count: 0, base: 0, shift: 0)
     stack = InlineArray(repeating: Level(node: none, next: 0))
     top = -1
-    // Each node takes at least one grain and hangs in a tree once.
-    budget = table.view.limit &>> UInt64(DataLayout.grainShift)
+    // Each node takes at least one grain and hangs in a tree once. Unlimited (a limit of 0) where nodes are proven.
+    budget = (table.view.limit &- 1) &>> UInt64(DataLayout.grainShift)
   }
 
   /// The next leaf; nil at the end. The first may hold rows before the start: skip them with `lowerBound` or

@@ -46,7 +46,10 @@ extension ReadView {
   @inlinable @inline(__always)
   package func node(_ entry: UInt64) throws(StoreError) -> NodeView {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
-    guard offset &+ UInt64(DataLayout.Node.size) <= limit else { throw damaged("a ref leads out of the file") }
+    guard offset &+ UInt64(DataLayout.Node.size) <= limit else {
+      if let node = provenNode(entry) { return node }
+      throw unproven("a ref leads out of the file")
+    }
     let pointer = base + Int(truncatingIfNeeded: offset)
     let head = pointer.load(as: UInt64.self)
     let length = head &>> 32
@@ -108,7 +111,7 @@ extension ReadView {
   /// The bytes of a blob node, in place.
   @inlinable package func blob(_ entry: UInt64) throws(StoreError) -> UnsafeRawBufferPointer {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
-    guard offset &+ UInt64(DataLayout.Blob.data) <= limit else { throw damaged("a ref leads out of the file") }
+    guard offset &+ UInt64(DataLayout.Blob.data) <= limit else { return try provenBlob(entry) }
     let pointer = base + Int(truncatingIfNeeded: offset)
     let room = limit &- offset &- UInt64(DataLayout.Blob.data)
     let bytes = pointer.load(fromByteOffset: DataLayout.Blob.bytes, as: UInt64.self)
@@ -116,5 +119,17 @@ extension ReadView {
       throw damaged("a blob is longer than the file")
     }
     return UnsafeRawBufferPointer(start: pointer + DataLayout.Blob.data, count: Int(truncatingIfNeeded: bytes))
+  }
+
+  @inline(never) @usableFromInline
+  func provenBlob(_ entry: UInt64) throws(StoreError) -> UnsafeRawBufferPointer {
+    guard let node = provenNode(entry) else { throw unproven("a ref leads out of the file") }
+    let bytes =
+      node.length >= DataLayout.Blob.data
+      ? node.pointer.load(fromByteOffset: DataLayout.Blob.bytes, as: UInt64.self) : .max
+    guard node.kind == NodeKind.blob, bytes <= UInt64(node.length &- DataLayout.Blob.data) else {
+      throw damaged("a blob is longer than its node")
+    }
+    return UnsafeRawBufferPointer(start: node.pointer + DataLayout.Blob.data, count: Int(truncatingIfNeeded: bytes))
   }
 }

@@ -69,7 +69,7 @@ extension ReadView {
   @inlinable @inline(__always)
   func soundNode(_ entry: UInt64) -> NodeView? {
     let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
-    guard offset &+ UInt64(DataLayout.Node.size) <= limit else { return nil }
+    guard offset &+ UInt64(DataLayout.Node.size) <= limit else { return provenNode(entry) }
     let pointer = base + Int(truncatingIfNeeded: offset)
     let head = pointer.load(as: UInt64.self)
     guard offset &+ head &>> 32 <= limit else { return nil }

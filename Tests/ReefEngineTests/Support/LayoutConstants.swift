@@ -230,6 +230,8 @@ let layoutConstants: [String: [String: UInt64]] = [
     "attemptExtents": UInt64(LockLayout.Control.attemptExtents),
     "tipTime": UInt64(LockLayout.Control.tipTime),
     "attemptTime": UInt64(LockLayout.Control.attemptTime),
+    "proven": UInt64(LockLayout.Control.proven),
+    "begunAt": UInt64(LockLayout.Control.begunAt),
     "markWord": UInt64(LockLayout.Control.markWord),
     "marking": UInt64(LockLayout.Control.marking),
     "extentCount": UInt64(LockLayout.Control.extentCount),
