@@ -9,6 +9,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -144,6 +147,19 @@ void reef_fork_forget(int descriptor) {
     }
 }
 
+// Barriers that one side pays for
+
+enum { BARRIER_GLOBAL_EXPEDITED = 1 << 1, REGISTER_GLOBAL_EXPEDITED = 1 << 2 };
+long reef_barrier_register(void) { return RESULT(syscall(SYS_membarrier, REGISTER_GLOBAL_EXPEDITED, 0, 0)); }
+bool reef_is_single_threaded(void) {
+#if __has_include(<sys/single_threaded.h>)
+  return __libc_single_threaded;
+#else
+  return false;
+#endif
+}
+long reef_barrier_everywhere(void) { return RESULT(syscall(SYS_membarrier, BARRIER_GLOBAL_EXPEDITED, 0, 0)); }
+
 // Faults
 
 int32_t reef_faults_word;
@@ -156,13 +172,8 @@ void reef_kill_self(bool stopOnly) { kill(getpid(), stopOnly ? SIGSTOP : SIGKILL
 
 // Slots that threads keep
 
-enum { WAYS = 4, TOKENS = 256 };
-typedef struct {
-  uint64_t token;
-  uint64_t *map;
-  int32_t slot;
-} kept_slot;
-static _Thread_local kept_slot kept[WAYS];
+enum { TOKENS = 256 };
+_Thread_local reef_kept_slot reef_kept_slots[REEF_SLOT_WAYS];
 static _Thread_local bool kept_registered;
 static uint64_t live_tokens[TOKENS];
 static void forget_tokens(void) { memset(live_tokens, 0, sizeof live_tokens); }
@@ -174,11 +185,11 @@ static bool is_live(uint64_t token) {
 }
 
 static void thread_ends(void *context) {
-  kept_slot *mine = context;
+  reef_kept_slot *mine = context;
   reef_fork_lock();
-  for (int i = 0; i < WAYS; i++)
+  for (int i = 0; i < REEF_SLOT_WAYS; i++)
     if (mine[i].slot > 0 && is_live(mine[i].token)) {
-      int32_t slot = mine[i].slot - 1;
+      int64_t slot = mine[i].slot - 1;
       __atomic_fetch_or(&mine[i].map[slot / 64], 1ull << (slot % 64), __ATOMIC_RELEASE);
       mine[i].slot = 0;
     }
@@ -186,20 +197,12 @@ static void thread_ends(void *context) {
 }
 static void make_key(void) { pthread_key_create(&kept_key, thread_ends); }
 
-int32_t reef_slot_take(uint64_t token) {
-  kept_slot *entry = &kept[token % WAYS];
-  if (entry->token != token) return -1;
-  int32_t slot = entry->slot - 1;
-  entry->slot = 0;
-  return slot;
-}
-
-bool reef_slot_keep(uint64_t token, uint64_t *map, int32_t slot) {
-  kept_slot *entry = &kept[token % WAYS];
+bool reef_slot_keep_first(uint64_t token, uint64_t *map, int64_t slot) {
+  reef_kept_slot *entry = &reef_kept_slots[token % REEF_SLOT_WAYS];
   if (entry->slot != 0 && (entry->token == token || is_live(entry->token))) return false;
   if (__builtin_expect(!kept_registered, 0)) {
     pthread_once(&kept_once, make_key);
-    pthread_setspecific(kept_key, kept);
+    pthread_setspecific(kept_key, reef_kept_slots);
     kept_registered = true;
   }
   entry->token = token;

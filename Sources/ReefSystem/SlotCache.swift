@@ -10,7 +10,7 @@ import CReefSystem
   /// Keeps `slot` for this thread. False: it keeps one already.
   @inlinable @inline(__always)
   package static func keep(_ token: UInt64, _ map: UnsafeMutablePointer<UInt64>, _ slot: Int) -> Bool {
-    reef_slot_keep(token, map, Int32(truncatingIfNeeded: slot))
+    reef_slot_keep(token, map, Int64(slot))
   }
 
   /// A token no other open store of this process uses, live until `retire`; 0 when there are too many stores.

@@ -81,6 +81,53 @@ import Testing
     #expect(try session.peers().first { $0.isSelf }?.held.isEmpty == true)
   }
 
+  /// A pin that nobody reads by any more lingers; it counts as held by nobody, serves again for the same version, and is
+  /// taken away for a newer one. One that is in use, or holds later versions too, never is.
+  @Test func pinsLinger() throws {
+    let store = try TestStore()
+    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
+    defer { session.leave() }
+    let writer = try store.peer("writer")
+    #expect(writer.reply() == "joined")
+    #expect(writer.ask("publish 5") == "published 5")
+    let slot = try session.claimSlot()
+    let busy = try session.claimSlot()
+    let follower = try session.claimSlot()
+    // Until it has proved worth it, a pin goes when it is let go of.
+    _ = session.pinNewest(slot)
+    session.unpin(slot)
+    #expect(session.slots.pinWord(slot) == 0)
+    session.slots.register()
+    let patience = ContinuousClock.now + .seconds(20)
+    while !session.slots.mayLinger, ContinuousClock.now < patience { usleep(1_000) }
+    try #require(session.slots.mayLinger)
+
+    _ = session.pinNewest(busy)
+    _ = session.pinFollowing(follower)
+    #expect(session.pinNewest(slot) == (5, 15, 25))
+    session.unpin(slot)
+    session.unpin(follower)
+    #expect(session.slots.pinWord(slot) == 5 << 1)
+    #expect(session.slots.pinWord(follower) == 0)
+    #expect(try session.peers().first { $0.isSelf }?.held.map(\.version) == [5])
+    #expect(!session.slots.takeLingering(), "it has the newest version pinned")
+    #expect(session.pinNewest(slot) == (5, 15, 25))
+    #expect(writer.ask("publish 1") == "published 6")
+    #expect(!session.slots.takeLingering(), "all are in use")
+    session.unpin(slot)
+    #expect(session.slots.takeLingering())
+    #expect(session.slots.pinWord(slot) == 0)
+    #expect(session.slots.pinWord(busy) == 5 << 1)
+    #expect(session.pinNewest(slot) == (6, 18, 30))
+    session.unpin(slot)
+    #expect(writer.ask("publish 1") == "published 7")
+    #expect(session.pinNewest(slot) == (7, 21, 35))
+    for slot in [slot, busy, follower] {
+      session.unpin(slot)
+      session.returnSlot(slot)
+    }
+  }
+
   /// Threads come, take a snapshot and go: no slot is lost with them, and one thread's slot serves the next.
   @Test func endedThreadsGiveSlotsBack() throws {
     let store = try TestStore()

@@ -106,6 +106,16 @@ void reef_fork_forget(int descriptor);
 /// XXH3 of a root slot's 120 bytes before its checksum.
 uint64_t reef_slot_checksum(const void *slot);
 
+// Barriers that one side pays for
+/// From now on `reef_barrier_everywhere` reaches this process. Slow where it has several threads.
+long reef_barrier_register(void);
+/// Whether this process has never had a second thread, as far as the C library can tell.
+bool reef_is_single_threaded(void);
+/// Every thread of every registered process passes a full barrier before this returns.
+long reef_barrier_everywhere(void);
+/// Keeps the compiler from moving memory accesses across; the processor may.
+static inline void reef_compiler_barrier(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
 // Faults: one relaxed load when nobody asked for any
 extern int32_t reef_faults_word;
 static inline bool reef_faults_armed(void) { return __builtin_expect(__atomic_load_n(&reef_faults_word, __ATOMIC_RELAXED) != 0, 0); }
@@ -113,10 +123,30 @@ void reef_faults_arm(bool on);
 void reef_kill_self(bool stopOnly);
 
 // One reader slot a thread keeps, per store, so that opening a snapshot needs no atomic exchange
+enum { REEF_SLOT_WAYS = 4 };
+typedef struct {
+  uint64_t token;
+  uint64_t *_Nullable map;
+  /// Slot + 1; 0: none.
+  int64_t slot;
+} reef_kept_slot;
+extern _Thread_local reef_kept_slot reef_kept_slots[REEF_SLOT_WAYS];
 /// A cached slot of this thread, or −1.
-int32_t reef_slot_take(uint64_t token);
+static inline int64_t reef_slot_take(uint64_t token) {
+  reef_kept_slot *entry = &reef_kept_slots[token % REEF_SLOT_WAYS];
+  if (entry->token != token) return -1;
+  int64_t slot = entry->slot - 1;
+  entry->slot = 0;
+  return slot;
+}
 /// False when this thread already keeps one: the caller puts it elsewhere. `map` gets the slot's bit when the thread ends.
-bool reef_slot_keep(uint64_t token, uint64_t *map, int32_t slot);
+bool reef_slot_keep_first(uint64_t token, uint64_t *map, int64_t slot);
+static inline bool reef_slot_keep(uint64_t token, uint64_t *map, int64_t slot) {
+  reef_kept_slot *entry = &reef_kept_slots[token % REEF_SLOT_WAYS];
+  if (__builtin_expect(entry->token != token || entry->slot != 0, 0)) return reef_slot_keep_first(token, map, slot);
+  entry->slot = slot + 1;
+  return true;
+}
 /// Call with the fork lock held: from now on (or no longer) ended threads give slots of `token` back.
 bool reef_slot_token_live(uint64_t token, bool live);
 

@@ -34,8 +34,11 @@ import Synchronization
   final func forget() {
     knownTree.store(0, ordering: .relaxed)
     knownIndex.store(0, ordering: .relaxed)
-    if damageNote != nil { damageNote = nil }
+    forgetDamage()
   }
+
+  @inline(__always)
+  final func forgetDamage() { if damageNote != nil { damageNote = nil } }
 
   @inline(never) @usableFromInline package final func note(_ error: StoreError) {
     damageNotes.withLock { _ in

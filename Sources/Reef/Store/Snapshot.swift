@@ -61,9 +61,11 @@ public struct Snapshot: Sendable {
   /// The engine of `types`, which keep it, without counting a reference for each call.
   fileprivate final let engine: Unmanaged<Engine>
 
+  /// Inlined, or `types` would be retained once for each class.
+  @inline(__always)
   fileprivate init(_ view: ReadView, of types: StoredTypes) {
     self.types = types
-    engine = Unmanaged.passUnretained(types.engine)
+    engine = types.heldEngine
     super.init(view, isTransaction: false)
   }
 
@@ -79,29 +81,37 @@ public struct Snapshot: Sendable {
 /// A version pinned in a reader slot of this process.
 final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
   /// −1 while nothing is pinned.
-  @exclusivity(unchecked) fileprivate var slot: Int
+  @exclusivity(unchecked) var slot: Int
 
+  @inline(__always)
   private init(_ view: ReadView, _ slot: Int, of types: StoredTypes) {
     self.slot = slot
     super.init(view, of: types)
   }
 
   static func make(of types: StoredTypes, in engine: Engine) throws(StoreError) -> PinnedOwner {
-    let slot = try engine.claimSlot()
-    var view = ReadView(base: UnsafeRawPointer(engine.session.data.base), limit: 0, root: 0, version: 0)
+    var slot = types.words.take()
+    if slot >= 0, let pinned = types.words.resume(slot) {
+      // The last one of this thread left the newest version pinned.
+      let view = ReadView(
+        base: types.base, limit: pinned.extents << UInt64(DataLayout.extentShift), root: pinned.root,
+        version: pinned.version)
+      return PinnedOwner(view, slot, of: types)
+    }
+    if slot < 0 { slot = try engine.claimSlot() }
+    var view = ReadView(base: types.base, limit: 0, root: 0, version: 0)
     try engine.pinNewest(slot, &view)
     return PinnedOwner(view, slot, of: types)
   }
 
   /// One for a scope, with nothing pinned yet.
-  fileprivate static func idle(of types: StoredTypes) -> PinnedOwner {
-    let base = UnsafeRawPointer(types.engine.session.data.base)
-    return PinnedOwner(ReadView(base: base, limit: 0, root: 0, version: 0), -1, of: types)
+  static func idle(of types: StoredTypes) -> PinnedOwner {
+    return PinnedOwner(ReadView(base: types.base, limit: 0, root: 0, version: 0), -1, of: types)
   }
 
   deinit {
     // The session looks whether it is still this process's: a child's `deinit` does not clear its parent's pin.
-    if slot >= 0 { engine._withUnsafeGuaranteedRef { $0.closeSlot(slot) } }
+    if slot >= 0, !types.words.linger(slot) { engine._withUnsafeGuaranteedRef { $0.closeSlot(slot) } }
   }
 
   override func moveOn() -> Bool {
@@ -119,60 +129,5 @@ private final class FollowedOwner: SnapshotOwner, @unchecked Sendable {
   init(_ view: ReadView, _ hold: FollowingPin.Hold, of types: StoredTypes) {
     self.hold = hold
     super.init(view, of: types)
-  }
-}
-
-// MARK: Reading in a scope
-
-/// The owners that `Store.read` lends out, one for each reader slot that was used so: whoever has claimed the slot has the
-/// owner. So a scope allocates nothing.
-final class ReadScopes: @unchecked Sendable {
-  fileprivate let owners: UnsafeMutablePointer<PinnedOwner?>
-
-  init() {
-    owners = .allocate(capacity: LockLayout.maximumSlots)
-    owners.initialize(repeating: nil, count: LockLayout.maximumSlots)
-  }
-
-  deinit {
-    owners.deinitialize(count: LockLayout.maximumSlots)
-    owners.deallocate()
-  }
-}
-
-extension Store {
-  @usableFromInline func openScope() throws(StoreError) -> Unmanaged<SnapshotOwner> {
-    let slot = try engine.claimSlot()
-    let place = UnsafeMutableRawPointer(scopes.owners + slot)
-    if place.load(as: UInt.self) == 0 { scopes.owners[slot] = .idle(of: types) }
-    let scope = Unmanaged<PinnedOwner>.fromOpaque(place.load(as: UnsafeRawPointer.self))
-    let failure = scope._withUnsafeGuaranteedRef { owner -> StoreError? in
-      do throws(StoreError) {
-        try engine.pinNewest(slot, &owner.view)
-        owner.slot = slot
-        return nil
-      } catch {
-        return error
-      }
-    }
-    if let failure { throw failure }
-    return Unmanaged<SnapshotOwner>.fromOpaque(scope.toOpaque())
-  }
-
-  @usableFromInline func closeScope(_ scope: Unmanaged<SnapshotOwner>) {
-    let owner = Unmanaged<PinnedOwner>.fromOpaque(scope.toOpaque())
-    let slot = owner._withUnsafeGuaranteedRef { $0.slot }
-    guard isKnownUniquelyReferenced(&scopes.owners[slot]) else {
-      // Something read in the scope was kept, and keeps the pin: it goes with that.
-      scopes.owners[slot] = nil
-      return
-    }
-    // Pairs with the release of whoever let go of it last.
-    atomicMemoryFence(ordering: .acquiring)
-    owner._withUnsafeGuaranteedRef { owner in
-      owner.slot = -1
-      owner.forget()
-    }
-    engine.closeSlot(slot)
   }
 }

@@ -23,7 +23,7 @@ public final class Store: Sendable {
   var writerQueue: DispatchQueue { lazyQueue.queue }
   private let lazyQueue = LazyQueue(label: "reef.write")
   let spare = SpareTransaction()
-  let scopes = ReadScopes()
+  let scopes: ReadScopes
   /// The thread whose write block runs, so that a write inside of it is an error rather than a wait for ever.
   let blockThread = Atomic<UInt>(0)
 
@@ -42,6 +42,7 @@ public final class Store: Sendable {
       models.append((model, table))
     }
     types = StoredTypes(models, of: engine)
+    scopes = ReadScopes(types)
   }
 
   /// Opens, or makes, a durable store in a file: a commit survives a power loss.

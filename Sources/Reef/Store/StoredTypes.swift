@@ -1,7 +1,7 @@
 /// The models that a store was opened with, and where their tables are.
 ///
 /// The index of a table is its position in the stored schema, which holds the types that other programs brought as well.
-@usableFromInline final class StoredTypes: Sendable {
+@usableFromInline final class StoredTypes: @unchecked Sendable {
   struct Entry: Sendable {
     let table: Int
     let schema: TypeSchema
@@ -16,11 +16,18 @@
 
   /// The store that they belong to, open as long as anything read from it is there.
   let engine: Engine
+  /// The same without a reference, and what is needed of it to take and let go of a snapshot.
+  let heldEngine: Unmanaged<Engine>
+  let words: ScopeWords
+  let base: UnsafeRawPointer
   private let entries: [Entry]
   @usableFromInline let places: ContiguousArray<Place>
 
   init(_ models: [(model: any Model.Type, table: Int)], of engine: Engine) {
     self.engine = engine
+    heldEngine = .passUnretained(engine)
+    words = ScopeWords(engine.session)
+    base = UnsafeRawPointer(engine.session.data.base)
     entries = models.map { Entry(table: $0.table, schema: $0.model.schema) }
     places = ContiguousArray(
       models.map { Place(identity: ObjectIdentifier($0.model), table: $0.table, key: $0.model.schema.key ?? 0) })

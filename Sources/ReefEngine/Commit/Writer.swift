@@ -161,11 +161,16 @@ package final class Writer: @unchecked Sendable {
     if freed == 0, state.pointee.reclaimer.held > 0, session.freeDeadSlots() > 0 {
       state.pointee.space.reclaim(&state.pointee.reclaimer)
     }
+    if state.pointee.reclaimer.isWorthABarrier(waiting: lock.word(LockLayout.Control.waitingCount)),
+      session.slots.takeLingering()
+    {
+      state.pointee.space.reclaim(&state.pointee.reclaimer)
+    }
     if freed > 0 { state.pointee.space.punchSome() }
     // Reading all slots is worth it only for as many new entries: what a following reader holds may stay in the queue.
     state.pointee.nextPass =
       lock.word(LockLayout.Control.freshCount)
-      &+ max(Writer.reclaimThreshold, lock.word(LockLayout.Control.slotsInUse))
+      &+ max(Writer.reclaimThreshold, lock.word(LockLayout.Control.slotsInUse) &>> 2)
   }
 
   /// The transaction adds or changes something: the reserve is not for it.

@@ -123,6 +123,7 @@ package enum LockLayout {
     @inlinable package static var root: Int { 16 }
     @inlinable package static var extents: Int { 24 }
     @inlinable package static var since: Int { 32 }  // ns since 1970, when the pin was taken, 0 where nobody asked
+    @inlinable package static var idle: Int { 40 }  // 1: nobody reads by the pin any more
   }
 
   @inlinable package static var ringSize: Int { 2048 }

@@ -38,7 +38,7 @@ struct PeerListing {
     for slot in 0..<LockLayout.maximumSlots {
       let owner = slots.owner(slot)
       let pin = slots.pinWord(slot)
-      guard owner != 0, pin != 0 else { continue }
+      guard owner != 0, pin != 0, !slots.isIdle(slot) else { continue }
       let version = PeerInfo.HeldVersion(version: pin >> 1, holdsLater: pin & 1 != 0, since: since(pin >> 1))
       held[ReaderSlots.ownerOf(owner).index, default: []].append(version)
     }

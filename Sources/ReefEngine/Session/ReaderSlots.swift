@@ -13,6 +13,9 @@ package final class ReaderSlots: @unchecked Sendable {
   @usableFromInline let inUse: UnsafeMutablePointer<Atomic<UInt64>>
   @usableFromInline let spare: UnsafeMutablePointer<Atomic<UInt64>>
   @usableFromInline let token: UInt64
+  /// 1 once this process may leave pins where they are, and how often it did not.
+  @usableFromInline let lingers: UnsafeMutablePointer<Atomic<UInt64>>
+  @usableFromInline let strict: UnsafeMutablePointer<Atomic<UInt64>>
   let peers: PeerTable
   let me: PeerIdentity
   let own: UInt64
@@ -29,6 +32,10 @@ package final class ReaderSlots: @unchecked Sendable {
     own = UInt64(me.generation) << 16 | UInt64(me.index + 1)
     spare = .allocate(capacity: ReaderSlots.spareWords)
     for index in 0..<ReaderSlots.spareWords { (spare + index).initialize(to: Atomic(0)) }
+    lingers = .allocate(capacity: 1)
+    lingers.initialize(to: Atomic(0))
+    strict = .allocate(capacity: 1)
+    strict.initialize(to: Atomic(0))
     token = SlotCache.makeToken()
   }
 
@@ -36,6 +43,8 @@ package final class ReaderSlots: @unchecked Sendable {
     SlotCache.retire(token)
     spare.deinitialize(count: ReaderSlots.spareWords)
     spare.deallocate()
+    lingers.deallocate()
+    strict.deallocate()
   }
 
   static func ownerOf(_ word: UInt64) -> PeerIdentity {
@@ -102,6 +111,13 @@ package final class ReaderSlots: @unchecked Sendable {
   package func pinNewest(_ slot: Int, following: Bool = false) -> (version: UInt64, root: UInt64, extents: UInt64) {
     let place = address(slot)
     let follows: UInt64 = following ? 1 : 0
+    lock.set(place &+ 40, 0)
+    // Left here by the last one: see `ReaderSlots+Lingering`.
+    AsymmetricFence.light()
+    let lingering = lock.loadAcquire(place &+ 8)
+    if lingering != 0, lingering == visible.pointee.load(ordering: .acquiring) & ~1 | follows {
+      return (lingering >> 1, lock.word(place &+ 16), lock.word(place &+ 24))
+    }
     while true {
       let word = visible.pointee.load(ordering: .acquiring)
       let version = word >> 1
@@ -119,9 +135,6 @@ package final class ReaderSlots: @unchecked Sendable {
     }
   }
 
-  @inlinable @inline(__always)
-  package func unpin(_ slot: Int) { lock.storeRelease(address(slot) &+ 8, 0) }
-
   /// Pins `version`, which must be held by somebody all the while. Under the writer word only: a scan of the slots must
   /// not run in between. Nil: nobody holds it any more, or its ring entry is gone.
   package func pin(version: UInt64, in slot: Int) -> (version: UInt64, root: UInt64, extents: UInt64)? {
@@ -132,6 +145,7 @@ package final class ReaderSlots: @unchecked Sendable {
     let root = lock.word(entry + LockLayout.RingEntry.root)
     let extents = lock.word(entry + LockLayout.RingEntry.extents)
     let place = address(slot)
+    lock.set(place + LockLayout.ReaderSlot.idle, 0)
     lock.storeSeqCst(place + LockLayout.ReaderSlot.pin, version << 1)
     lock.set(place + LockLayout.ReaderSlot.root, root)
     lock.set(place + LockLayout.ReaderSlot.extents, extents)
@@ -200,5 +214,6 @@ package final class ReaderSlots: @unchecked Sendable {
 
   /// Takes the owner word of `slot`, for lists.
   func owner(_ slot: Int) -> UInt64 { lock.loadAcquire(address(slot) + LockLayout.ReaderSlot.owner) }
-  func pinWord(_ slot: Int) -> UInt64 { lock.loadAcquire(address(slot) + LockLayout.ReaderSlot.pin) }
+  func isIdle(_ slot: Int) -> Bool { lock.word(address(slot) + LockLayout.ReaderSlot.idle) != 0 }
+  package func pinWord(_ slot: Int) -> UInt64 { lock.loadAcquire(address(slot) + LockLayout.ReaderSlot.pin) }
 }

@@ -75,6 +75,7 @@ struct MarkPass: ~Copyable {
   /// could not grow: they may be seen there, and are found once nobody does, at the latest in the next session.
   private func mayBeSeen(besides version: UInt64) -> Bool {
     guard session.lock.word(LockLayout.Statistics.leaked) != 0 else { return false }
+    _ = session.slots.takeLingering()
     var reclaimer = Reclaimer()
     writer.state.pointee.space.scan(&reclaimer)
     for index in 0..<LockLayout.Bin.count where reclaimer.pins[index] != 0 && reclaimer.pins[index] < version {

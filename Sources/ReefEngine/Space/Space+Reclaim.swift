@@ -18,6 +18,10 @@ package struct Reclaimer: ~Copyable {
   var held = 0
   /// Oldest pin of all, and how many passes it has been that.
   var oldest: UInt64 = .max
+  /// Old pins that nobody reads by any more, and passes since such were taken away.
+  var lingering = 0
+  private var passes = 64
+  private var lastWaiting: UInt64 = 0
   private var lastOldest: UInt64 = .max
   private var stayed = 0
 
@@ -26,6 +30,15 @@ package struct Reclaimer: ~Copyable {
     pins.initialize(repeating: 0, count: LockLayout.Bin.count)
   }
   deinit { pins.deallocate() }
+
+  /// Whether idle pins are worth a barrier on all processors: once in so many passes, sooner where much waits.
+  mutating func isWorthABarrier(waiting: UInt64) -> Bool {
+    passes &+= 1
+    guard lingering > 0, passes >= 64 || passes >= 4 && waiting >= lastWaiting &+ 1024 else { return false }
+    passes = 0
+    lastWaiting = waiting
+    return true
+  }
 
   /// Whether the oldest pin has stayed for a pass, or again as many as eight.
   mutating func isWorthAsking() -> Bool {
@@ -50,6 +63,7 @@ extension Space {
     var oldest = UInt64.max
     var floor = UInt64.max
     var held = 0
+    var lingering = 0
     let count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
     for slot in 0..<count {
       let place = LockLayout.ReaderSlot.table &+ slot &* LockLayout.ReaderSlot.size &+ LockLayout.ReaderSlot.pin
@@ -59,7 +73,11 @@ extension Space {
       if version == 0 { continue }
       if version > newest { newest = version }
       if version < oldest { oldest = version }
-      if version < visible { held &+= 1 }
+      if version < visible {
+        held &+= 1
+        let idle = place &+ (LockLayout.ReaderSlot.idle &- LockLayout.ReaderSlot.pin)
+        if lock.load(fromByteOffset: idle, as: UInt64.self) != 0 { lingering &+= 1 }
+      }
       // A follower so far behind that the ring has forgotten its versions gets a gap anyway: it holds one version only.
       if raw & 1 != 0, visible &- version < UInt64(LockLayout.ringSize), version < floor { floor = version }
     }
@@ -75,6 +93,7 @@ extension Space {
     reclaimer.oldest = oldest
     reclaimer.floor = floor
     reclaimer.held = held
+    reclaimer.lingering = lingering
   }
 
   @inline(__always) var visibleVersion: UInt64 { control(LockLayout.Control.visible) &>> 1 }

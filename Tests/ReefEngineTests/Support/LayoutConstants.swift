@@ -328,6 +328,7 @@ let layoutConstants: [String: [String: UInt64]] = [
     "root": UInt64(LockLayout.ReaderSlot.root),
     "extents": UInt64(LockLayout.ReaderSlot.extents),
     "since": UInt64(LockLayout.ReaderSlot.since),
+    "idle": UInt64(LockLayout.ReaderSlot.idle),
   ],
   "LockLayout.RingEntry": [
     "table": UInt64(LockLayout.RingEntry.table),
