@@ -147,7 +147,7 @@ enum Scenario {
       _ = try session.acquireWriter(deadline: .never)
       let (version, wake) = commitHeld(session)
       var oldest = version
-      if version % 4 == 0 { _ = session.slots.takeLingering() }
+      _ = session.slots.takeLingering()
       session.slots.forEachPin { _, pinned, _ in oldest = min(oldest, pinned) }
       session.lock.raise(floor, to: oldest)
       session.releaseAndWake(version, wake: wake)
