@@ -31,7 +31,8 @@ extension Store {
     let slot = scopes.words.take()
     if slot >= 0, let scope = scopes.lent(slot) {
       let resumed = scope._withUnsafeGuaranteedRef { owner -> Bool in
-        guard scopes.words.resume(slot, owner.view.version) else { return false }
+        // No limit: the version is read with checksums, until it is proven, and then by another view.
+        guard owner.view.limit != 0, scopes.words.resume(slot, owner.view.version) else { return false }
         owner.slot = slot
         return true
       }

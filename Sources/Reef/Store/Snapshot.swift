@@ -91,13 +91,6 @@ final class PinnedOwner: SnapshotOwner, @unchecked Sendable {
 
   static func make(of types: StoredTypes, in engine: Engine) throws(StoreError) -> PinnedOwner {
     var slot = types.words.take()
-    if slot >= 0, let pinned = types.words.resume(slot) {
-      // The last one of this thread left the newest version pinned.
-      let view = ReadView(
-        base: types.base, limit: pinned.extents << UInt64(DataLayout.extentShift), root: pinned.root,
-        version: pinned.version)
-      return PinnedOwner(view, slot, of: types)
-    }
     if slot < 0 { slot = try engine.claimSlot() }
     var view = ReadView(base: types.base, limit: 0, root: 0, version: 0)
     try engine.pinNewest(slot, &view)

@@ -118,15 +118,6 @@ extension ReaderSlots {
       && poisoned.pointee.load(ordering: .relaxed) == 0
   }
 
-  /// The same, whatever version it has pinned: where its root is, and how large it is.
-  @inlinable @inline(__always)
-  package func resume(_ slot: Int) -> (version: UInt64, root: UInt64, extents: UInt64)? {
-    let version = word(slot, 8).pointee.load(ordering: .relaxed) >> 1
-    guard resume(slot, version) else { return nil }
-    let root = word(slot, 16).pointee.load(ordering: .relaxed)
-    return (version, root, word(slot, 24).pointee.load(ordering: .relaxed))
-  }
-
   /// Ends a read: the pin lingers, and the thread keeps the slot. False: that takes the long way.
   @inlinable @inline(__always)
   package func linger(_ slot: Int) -> Bool {
