@@ -58,9 +58,17 @@ enum Closing {
     let holes = wasOwed ? [] : space.makeHoles(below: Int(slot.extents))
     FaultPoint.step("close.freed")
     slot.flags = wasOwed ? DataLayout.SlotFlag.unswept : DataLayout.SlotFlag.clean
+    if !wasOwed, header.isChecked {
+      slot.flags |= space.sealRecords(extents: Int(slot.extents)) << UInt64(DataLayout.SlotFlag.sumShift)
+    }
     try name(slot, data, lock, other: 0)
     for extent in holes {
       try? data.punch(offset: extent << DataLayout.extentShift, length: DataLayout.extentSize)
+    }
+    if slot.extents == before {
+      // The other slot says the same, so that damage to one of them costs nothing. It need not be on disk.
+      for offset in [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
+      where RootSlot(at: data.base + offset) != slot { slot.write(to: data.base + offset) }
     }
     if slot.extents < before {
       // Both slots name the smaller size before the rest is cut off.
@@ -70,7 +78,6 @@ enum Closing {
         try data.truncate(to: Int(slot.extents) << DataLayout.extentShift)
       }
     }
-    _ = header
     FaultPoint.step("close.done")
   }
 

@@ -135,7 +135,17 @@ enum Recovery {
     guard slot.epoch < 1 << 16 else {
       throw .damaged(path: data.path, what: "its sessions ended in disorder more often than can be counted: copy it")
     }
-    slot.flags = isClean ? 0 : DataLayout.SlotFlag.unswept
+    // The allocator's records are believed where they are as the clean close left them.
+    let recordsHold =
+      !header.isChecked
+      || isClean
+        && Space.recordSum(UnsafeRawPointer(data.base), extents: Int(picked.extents))
+          == newest.flags >> DataLayout.SlotFlag.sumShift
+    if isClean, !recordsHold, !building.options.readOnly, picked.extents > UInt64(DataLayout.inlineDescriptors) {
+      throw .damaged(path: data.path, what: "the records of free space: it can be opened for reading only")
+    }
+    let oldExtents = recordsHold ? 0 : picked.extents
+    slot.flags = isClean && recordsHold ? 0 : DataLayout.SlotFlag.unswept
     // The ring goes on, from its start: records of other sessions say so themselves.
     (slot.ringStart, slot.ringLength) = isClean ? (0, 0) : (newest.ringStart, newest.ringLength)
     (slot.ringPosition, slot.chain) = (0, slot.session)
@@ -146,6 +156,7 @@ enum Recovery {
       if isReplayed { throw .readOnly(path: data.path) }
       // This process may not write: the store is looked at as it is, and the first who writes begins the session for it.
       reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
+      building.lock.set(LockLayout.Control.oldExtents, oldExtents)
       publish(building, header: header, slot: slot)
       building.lock.set(LockLayout.Control.flags, slot.flags | unclaimed)
       building.lock.set(LockLayout.Control.reclaiming, 1)
@@ -154,6 +165,7 @@ enum Recovery {
     try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
     if changesPolicy { header.write(to: data.base) }
     reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
+    building.lock.set(LockLayout.Control.oldExtents, oldExtents)
     if slot.ringLength != 0 {
       var space = Space(file: data, lock: building.lock.base) { _ in false }
       if isReplayed { try replay.store(in: data, &space) }

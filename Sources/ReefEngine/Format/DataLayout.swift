@@ -66,6 +66,8 @@
 
   /// Slot flags
   @usableFromInline package enum SlotFlag {
+    /// With `clean`: above it the checksum of the allocator's records.
+    @inlinable package static var sumShift: UInt64 { 32 }
     /// Leaked blocks may exist: a mark pass is owed.
     @inlinable package static var unswept: UInt64 { 1 }
     /// Closed in order: nothing waits, and bits say exactly what is in use.
@@ -82,7 +84,7 @@
     @inlinable package static var nextPartial: Int { 12 }
     @inlinable package static var freeGeneration: Int { 16 }
     @inlinable package static var nextFree: Int { 20 }
-    @inlinable package static var emptied: Int { 24 }
+    @inlinable package static var check: Int { 24 }
     @inlinable package static var size: Int { 32 }
   }
   @inlinable package static var inlineDescriptors: Int { (extentSize - inlineDescriptorsOffset) / Descriptor.size }

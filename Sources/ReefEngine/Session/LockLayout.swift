@@ -68,7 +68,7 @@ package enum LockLayout {
 
     // allocator
     @inlinable package static var extentCount: Int { 4864 }
-    @inlinable package static var backedExtents: Int { 4872 }
+    @inlinable package static var oldExtents: Int { 4872 }
     @inlinable package static var listGeneration: Int { 4880 }
     @inlinable package static var scanNext: Int { 4888 }
     @inlinable package static var freeHead: Int { 4896 }

@@ -13,6 +13,8 @@ struct MarkPass: ~Copyable {
   private let isStopped: () -> Bool
   /// Marks by extent: one bit a grain of the extent's start offsets, allocated when first needed.
   private var marks: [UnsafeMutablePointer<UInt64>?] = []
+  /// Extents in which something lies that the allocator's records know nothing of.
+  private var unknown: [Range<Int>] = []
   private static let words = DataLayout.extentSize / DataLayout.grain / 64
 
   init(session: Session, writer: Writer, isStopped: @escaping () -> Bool) {
@@ -51,6 +53,11 @@ struct MarkPass: ~Copyable {
       return false
     }
     FaultPoint.step("mark.marked")
+    if !unknown.isEmpty {
+      try writer.begin(.after(.seconds(5)))
+      for extents in unknown { writer.state.pointee.space.quarantine(extents) }
+      writer.finishUnchanged()
+    }
     var extent = 1
     while extent < extents {
       if isStopped() {
@@ -66,6 +73,10 @@ struct MarkPass: ~Copyable {
       FaultPoint.step("mark.swept")
     }
     try writer.begin(.after(.seconds(5)))
+    if lock.word(LockLayout.Control.oldExtents) != 0 {
+      writer.state.pointee.space.flushMagazines()
+      writer.state.pointee.space.trustRecords()
+    }
     lock.set(LockLayout.Control.marking, 0)
     writer.finishUnchanged()
     return true
@@ -140,8 +151,13 @@ struct MarkPass: ~Copyable {
         throw .damaged(path: session.path, what: Verification.problem)
       }
       let node = base + Int(offset)
-      guard offset + UInt64(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self)) <= limit else {
+      let length = Int(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self))
+      guard offset + UInt64(length) <= limit else {
         throw .damaged(path: session.path, what: "a node leads out of the file")
+      }
+      if !writer.state.pointee.space.knows(ref, length: length) {
+        let first = Int(ref >> 12)
+        unknown.append(first..<first + 1 + length >> DataLayout.extentShift)
       }
       let isSound = NodeChildren.forEach(node) { place in
         stack.append(place.loadUnaligned(as: UInt64.self))

@@ -50,6 +50,7 @@ extension Space {
   // MARK: Lists
 
   func pushPartial(_ extent: Int, _ descriptor: UnsafeMutableRawPointer, _ index: Int) {
+    if extent < oldExtents { return }
     let mark = descriptor.load(fromByteOffset: DataLayout.Descriptor.partialGeneration, as: UInt32.self)
     if mark == generation &<< 1 | 1 { return }
     let state = classState(index)
@@ -73,13 +74,14 @@ extension Space {
       guard descriptor.load(as: UInt8.self) == ExtentState.slab else { continue }
       let now = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
       let free = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.freeBlocks, as: UInt16.self))
-      if now == index, free > 0 { return head }
+      if now == index, free > 0, isSound(head, descriptor) { return head }
       // It changed its class while it was listed here.
       if now != index, now < classes.count, free > 0 { pushPartial(head, descriptor, now) }
     }
   }
 
   func pushFree(_ extent: Int, _ descriptor: UnsafeMutableRawPointer) {
+    if extent < oldExtents { return }
     if descriptor.load(fromByteOffset: DataLayout.Descriptor.freeGeneration, as: UInt32.self) == generation { return }
     let head = UInt32(truncatingIfNeeded: control(LockLayout.Control.freeHead))
     descriptor.storeBytes(of: head, toByteOffset: DataLayout.Descriptor.nextFree, as: UInt32.self)
@@ -103,11 +105,12 @@ extension Space {
 
   /// Whether any class may take the extent now.
   func isFree(_ extent: Int, _ descriptor: UnsafeMutableRawPointer) -> Bool {
+    if extent < oldExtents { return false }
     switch descriptor.load(as: UInt8.self) {
     case ExtentState.free, ExtentState.hole, ExtentState.unknown: return true
     case ExtentState.slab:
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
-      guard index < classes.count else { return false }
+      guard index < classes.count, isSound(extent, descriptor) else { return false }
       let current = classState(index).load(fromByteOffset: LockLayout.ClassState.current, as: UInt32.self)
       guard Int(current) != extent, counted(extent, descriptor) == classes.geometry[index].blocks else { return false }
       // A count is only a cache: what decides that an extent may change its class are the bits themselves.
@@ -142,14 +145,14 @@ extension Space {
 
   /// Puts an extent into the lists it belongs to.
   func list(_ extent: Int) {
-    if extent == 0 { return }
+    if extent == 0 || extent < oldExtents { return }
     let descriptor = descriptor(extent)
     switch descriptor.load(as: UInt8.self) {
     case ExtentState.free, ExtentState.unknown: pushFree(extent, descriptor)
     case ExtentState.hole: setControl(LockLayout.Control.holes, control(LockLayout.Control.holes) &+ 1)
     case ExtentState.slab:
       let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
-      guard index < classes.count else { return }
+      guard index < classes.count, isSound(extent, descriptor) else { return }
       if !isBitmapWhole(extent, index) {
         descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
         return pushFree(extent, descriptor)
@@ -181,6 +184,7 @@ extension Space {
           var free = ~words[at]
           if free != 0 {
             _ = counted(extent, descriptor)
+            willChange(descriptor)
             let first = extent &<< DataLayout.extentShift &+ geometry.first &+ at &* 64 &* geometry.size
             var filled = 0
             let taken = free
@@ -247,7 +251,7 @@ extension Space {
     for step in 0..<extentCount {
       let extent = (start + step) % extentCount
       let descriptor = descriptor(extent)
-      if extent == 0 || descriptor.load(as: UInt8.self) != ExtentState.hole { continue }
+      if extent == 0 || extent < oldExtents || descriptor.load(as: UInt8.self) != ExtentState.hole { continue }
       try back(extent)
       descriptor.storeBytes(of: ExtentState.free, as: UInt8.self)
       setControl(LockLayout.Control.holes, control(LockLayout.Control.holes) &- 1)
@@ -305,6 +309,7 @@ extension Space {
     let count = (geometry.blocks + 63) / 64
     for word in 0..<count { words[word] = 0 }
     if geometry.blocks % 64 != 0 { words[count - 1] = ~0 << UInt64(geometry.blocks % 64) }
+    willChange(descriptor)
     descriptor.storeBytes(
       of: UInt8(index), toByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self)
     setFree(descriptor, geometry.blocks)

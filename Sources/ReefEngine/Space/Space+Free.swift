@@ -59,6 +59,8 @@ extension Space {
     let words = bitmap(extent)
     let bit = UInt64(1) << UInt64(block & 63)
     if words[block >> 6] & bit == 0 { return true }
+    guard isSound(extent, descriptor) else { return true }
+    willChange(descriptor)
     let free = counted(extent, descriptor) + 1
     words[block >> 6] &= ~bit
     setFree(descriptor, free)
@@ -151,7 +153,9 @@ extension Space {
 
   mutating func freeRun(_ extent: Int, _ head: UnsafeMutableRawPointer) {
     let count = Int(head.load(fromByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self))
-    guard count > 0, extent + count <= extentCount else { return }
+    guard count > 0, count <= extentCount, extent + count <= extentCount else { return }
+    // Its length may be damaged: left to a later mark pass.
+    if extent < oldExtents { return setControl(LockLayout.Control.needsMark, 1) }
     // The head last: killed in between, the run is still one.
     for at in stride(from: extent + count - 1, through: extent, by: -1) {
       let descriptor = descriptor(at)

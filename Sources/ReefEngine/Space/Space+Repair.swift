@@ -20,7 +20,14 @@ extension Space {
     markRing(ring..<(ring + Int(control(LockLayout.Redo.newLength)) >> DataLayout.extentShift))
     rebuildWaiting(tip: tip)
     clearNewer(than: epoch << DataLayout.epochShift | tip)
-    // A dead writer may have left counts and links half done: a new generation forgets them all.
+    // A dead writer may have left counts and links half done.
+    forgetLists()
+    setControl(LockLayout.Control.reclaiming, 0)
+    clearAllTouched()
+  }
+
+  /// A new generation, which forgets all counts and lists.
+  mutating func forgetLists() {
     let next = (control(LockLayout.Control.listGeneration) + 1) & 0x7fff_ffff
     for index in 0..<classes.count {
       let state = classState(index)
@@ -33,8 +40,6 @@ extension Space {
     setControl(LockLayout.Control.holes, 0)
     Space.barrier()
     setControl(LockLayout.Control.listGeneration, max(1, next))
-    setControl(LockLayout.Control.reclaiming, 0)
-    clearAllTouched()
   }
 
   /// In touched extents, clears what was stamped after `last`.

@@ -68,6 +68,7 @@ let layoutConstants: [String: [String: UInt64]] = [
   "DataLayout.SlotFlag": [
     "unswept": UInt64(DataLayout.SlotFlag.unswept),
     "clean": UInt64(DataLayout.SlotFlag.clean),
+    "sumShift": UInt64(DataLayout.SlotFlag.sumShift),
   ],
   "DataLayout.Descriptor": [
     "state": UInt64(DataLayout.Descriptor.state),
@@ -78,7 +79,7 @@ let layoutConstants: [String: [String: UInt64]] = [
     "nextPartial": UInt64(DataLayout.Descriptor.nextPartial),
     "freeGeneration": UInt64(DataLayout.Descriptor.freeGeneration),
     "nextFree": UInt64(DataLayout.Descriptor.nextFree),
-    "emptied": UInt64(DataLayout.Descriptor.emptied),
+    "check": UInt64(DataLayout.Descriptor.check),
     "size": UInt64(DataLayout.Descriptor.size),
   ],
   "DataLayout.Node": [
@@ -235,7 +236,7 @@ let layoutConstants: [String: [String: UInt64]] = [
     "markWord": UInt64(LockLayout.Control.markWord),
     "marking": UInt64(LockLayout.Control.marking),
     "extentCount": UInt64(LockLayout.Control.extentCount),
-    "backedExtents": UInt64(LockLayout.Control.backedExtents),
+    "oldExtents": UInt64(LockLayout.Control.oldExtents),
     "listGeneration": UInt64(LockLayout.Control.listGeneration),
     "scanNext": UInt64(LockLayout.Control.scanNext),
     "freeHead": UInt64(LockLayout.Control.freeHead),
