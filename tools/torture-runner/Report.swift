@@ -18,6 +18,8 @@ struct Report: Encodable {
   var failures: [Failure] = []
   var failed = 0
   var seconds = 0.0
+  /// Whether the rows add up to something.
+  var hasTotal = true
 
   var text: String {
     let width = max(10, rows.map(\.name.count).max() ?? 0)
@@ -28,7 +30,7 @@ struct Report: Encodable {
     var lines = [pad("", width) + columns.map { "  " + pad($0, max(7, $0.count), left: true) }.joined()]
     var all = Row(name: "all", counts: [:])
     for row in rows { for (name, count) in row.counts { all.counts[name, default: 0] += count } }
-    for row in rows.count > 1 ? rows + [all] : rows {
+    for row in hasTotal && rows.count > 1 ? rows + [all] : rows {
       lines.append(
         pad(row.name, width)
           + columns.map { "  " + pad("\(row.counts[$0] ?? 0)", max(7, $0.count), left: true) }.joined())

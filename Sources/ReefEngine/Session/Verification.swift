@@ -105,7 +105,7 @@ import Synchronization
   }
 
   var isWanted: Bool { hasAsked.load(ordering: .relaxed) && !isProven }
-  var isProven: Bool { lock.loadAcquire(LockLayout.Control.proven) != 0 }
+  package var isProven: Bool { lock.loadAcquire(LockLayout.Control.proven) != 0 }
 
   /// Proves every node of a pinned version; then no later one needs proof. False: stopped, or damage was met.
   func prove(_ root: UInt64, version: UInt64, isStopped: () -> Bool) -> Bool {

@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+/// A short slice of the suites of `tools/torture`; the whole of them is a matter of hours. Without the checksums that
+/// nodes are held against, one case of five in this slice is a wrong answer.
+@Suite(.serialized) struct TortureTests {
+  private func run(_ suite: String, cases: Int) throws {
+    let debug = URL(fileURLWithPath: Worker.executable).deletingLastPathComponent()
+      .appendingPathComponent("reef-torture")
+    let release = debug.deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("release/reef-torture")
+    let isFast = FileManager.default.isExecutableFile(atPath: release.path)
+    let seed =
+      ProcessInfo.processInfo.environment["REEF_SEED"].flatMap { UInt64($0) } ?? UInt64(Date().timeIntervalSince1970)
+    let process = Process()
+    let output = Pipe()
+    process.executableURL = isFast ? release : debug
+    process.arguments = [suite, "--seed", "\(seed)", "--size", "\(isFast ? cases : cases / 5)"]
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(text)")
+    #expect(text.contains("nothing broke"), "\(text)")
+  }
+
+  @Test func damage() throws { try run("damage", cases: 1100) }
+}
