@@ -27,7 +27,11 @@ import Synchronization
   func refind(_ key: Int64, table: Int) -> Row { preconditionFailure("a snapshot does not change") }
 
   /// The first damage that a read met. Reads of properties cannot throw: they give the zero value and note it here.
-  package final var damage: StoreError? { damageNotes.withLock { _ in damageNote?.error } }
+  /// Of a store that is not proven, damage that others of this process met counts as well.
+  package final var damage: StoreError? { damageNotes.withLock { _ in damageNote?.error } ?? view.metDamage }
+
+  /// Whether a read through this met damage: a question without a lock, for the thread that reads.
+  final var hasMetDamage: Bool { damageNote != nil }
 
   /// Called where nobody else has it, before it serves for another version.
   @inline(__always)

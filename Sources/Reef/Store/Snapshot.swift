@@ -51,7 +51,7 @@ public struct Snapshot: Sendable {
   /// The first damage that reading this snapshot met; nil where all was well.
   ///
   /// Reading properties and results does not throw: a value whose bytes are damaged reads as zero or empty, and what
-  /// happened is noted here.
+  /// happened is noted here. A transaction whose reads met damage does not commit.
   public var damage: StoreError? { owner.damage }
 }
 

@@ -39,6 +39,7 @@ public final class Transaction {
 
   /// Serves for the transaction that the engine has begun, and is lent to its block.
   func lend() {
+    if owner.hasMetDamage { owner.forget() }
     write.reopen()
     let version = write.version
     owner.baseVersion = version &- 1
@@ -256,7 +257,8 @@ extension Transaction {
   /// Makes the changes the next version of the store; returns that version, or the one that was there where nothing
   /// changed. Only for transactions from ``Store/beginWrite(timeout:)``: a write block commits by itself.
   ///
-  /// Throws where the changes cannot be kept (``StoreError/outOfSpace(path:needed:)``, a failed sync); they are then undone.
+  /// Throws where the changes cannot be kept (``StoreError/outOfSpace(path:needed:)``, a failed sync), or where reading met
+  /// damage, so that a value read as zero is not written as if it were right; they are then undone.
   @discardableResult
   public func commit() throws(StoreError) -> UInt64 {
     keepFromOthers()

@@ -42,7 +42,11 @@
     do throws(StoreError) {
       if let found = try row(key, table: table) { return found }
     } catch {
+      // A row of which nothing can be read: all zero, and the transaction does not commit.
       note(error)
+      return Row(
+        leaf: view.base, row: 0, columnCount: 0, key: key, table: UInt16(truncatingIfNeeded: table),
+        generation: generation, owner: self)
     }
     preconditionFailure("an object was used after the transaction deleted it")
   }
@@ -134,6 +138,10 @@
   func commit() throws(StoreError) -> UInt64 {
     guard isOpen else { throw .closed }
     close()
+    if hasMetDamage, let damage {
+      write.rollback()
+      throw damage
+    }
     return try write.commit()
   }
 

@@ -186,6 +186,12 @@ extension ReadView {
     return verification._withUnsafeGuaranteedRef { $0.node(entry) }
   }
 
+  /// The first damage that was met in a store that is not proven.
+  package var metDamage: StoreError? {
+    guard limit == 0, let verification = VerificationTable.find(base) else { return nil }
+    return verification._withUnsafeGuaranteedRef { $0.damage }
+  }
+
   /// Why there is no node.
   @inline(never) @usableFromInline
   package func unproven(_ what: StaticString) -> StoreError {
