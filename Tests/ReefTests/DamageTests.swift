@@ -5,7 +5,7 @@ import Testing
 /// What the typed API does with a store whose bytes changed while nobody had it open.
 @Suite struct DamageTests {
   /// A folder on a disk: stores in memory keep no checksums.
-  private func withDamaged(_ body: (String) throws -> Void) throws {
+  private func withDamaged(long: Bool = false, _ body: (String) throws -> Void) throws {
     let folder = NSTemporaryDirectory() + "reef-damage-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -13,7 +13,10 @@ import Testing
     do {
       let store = try Store(at: path, models: LogLine.self)
       try store.write { transaction in
-        for number in 0..<100 { try transaction.insert(LogLine(text: "harmless line \(number)", level: Int8(number))) }
+        let rest = long ? String(repeating: ", and on", count: 100) : ""
+        for number in 0..<100 {
+          try transaction.insert(LogLine(text: "harmless line \(number)" + rest, level: Int8(number)))
+        }
       }
     }
     var file = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -23,8 +26,8 @@ import Testing
     try body(path)
   }
 
-  @Test func neverReadAsIfItWereRight() throws {
-    try withDamaged { path in
+  @Test(arguments: [false, true]) func neverReadAsIfItWereRight(long: Bool) throws {
+    try withDamaged(long: long) { path in
       let store = try Store(at: path, models: LogLine.self)
       let snapshot = try store.snapshot()
       let lines = snapshot.objects(LogLine.self)
@@ -38,8 +41,8 @@ import Testing
     }
   }
 
-  @Test func neverWrittenAsIfItWereRight() throws {
-    try withDamaged { path in
+  @Test(arguments: [false, true]) func neverWrittenAsIfItWereRight(long: Bool) throws {
+    try withDamaged(long: long) { path in
       let store = try Store(at: path, models: LogLine.self, Spaceship.self)
       let before = store.version
       #expect(throws: StoreError.self) {

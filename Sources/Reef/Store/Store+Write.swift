@@ -115,7 +115,7 @@ extension Store {
 
   @usableFromInline func commit(_ lent: Unmanaged<Transaction>) throws(StoreError) {
     // What was read as zero, for its bytes are damaged, must not be written again as if it were right.
-    if let damage = lent._withUnsafeGuaranteedRef({ $0.owner.hasMetDamage ? $0.owner.damage : nil }) {
+    if let damage = lent._withUnsafeGuaranteedRef({ $0.owner.readDamage }) {
       cancel(lent)
       throw damage
     }

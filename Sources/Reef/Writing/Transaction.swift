@@ -43,6 +43,7 @@ public final class Transaction {
     write.reopen()
     let version = write.version
     owner.baseVersion = version &- 1
+    owner.unreadBefore = write.engine.unreadValues
     owner.viewed = owner.generation &- 1
     owner.isOpen = true
     isLent = true

@@ -8,6 +8,8 @@
   /// Where values of an upsert are kept, by table.
   private var records: [Int: RowRecord] = [:]
   @exclusivity(unchecked) var baseVersion: UInt64
+  /// Damaged long values that were met before this transaction.
+  @exclusivity(unchecked) var unreadBefore: UInt64
   /// The table that was inserted into last in this transaction, and where its next row may go.
   @exclusivity(unchecked) @usableFromInline var appended = -1
   @exclusivity(unchecked) @usableFromInline var appending: UnsafeMutablePointer<TableWriter.State>?
@@ -16,6 +18,7 @@
   init(_ write: WriteTransaction, _ view: ReadView) {
     self.write = write
     baseVersion = write.version &- 1
+    unreadBefore = write.engine.unreadValues
     viewed = .max
     super.init(view, isTransaction: true)
   }
@@ -138,11 +141,17 @@
   func commit() throws(StoreError) -> UInt64 {
     guard isOpen else { throw .closed }
     close()
-    if hasMetDamage, let damage {
+    if let damage = readDamage {
       write.rollback()
       throw damage
     }
     return try write.commit()
+  }
+
+  /// Why what was read through this must not be written again; nil where all was well.
+  var readDamage: StoreError? {
+    if hasMetDamage { return damage }
+    return write.engine.unreadValues > unreadBefore ? write.engine.metDamage : nil
   }
 
   func cancel() {

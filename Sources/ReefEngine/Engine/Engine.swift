@@ -213,6 +213,14 @@ package final class Engine: @unchecked Sendable {
     verification.whenWorthWhile { [weak maintenance] in maintenance?.owe() }
   }
 
+  /// How many long values were found damaged so far, by whatever thread; 0 in a store that is proven.
+  @inline(__always)
+  package var unreadValues: UInt64 {
+    if session.trust.pointee.load(ordering: .relaxed) != 0 { return 0 }
+    return session.verification?.unreadValues.load(ordering: .relaxed) ?? 0
+  }
+  package var metDamage: StoreError? { session.verification?.damage }
+
   // MARK: Schema
 
   /// The types as the newest version has them.

@@ -25,6 +25,8 @@ import Synchronization
   private let work = Atomic<UInt64>(0)
   private let hasAsked = Atomic<Bool>(false)
   private let found = Mutex<StoreError?>(nil)
+  /// Long values that were damaged: the one kind that a property reads as empty without a note of its own.
+  package let unreadValues = Atomic<UInt64>(0)
   /// Called once, by whatever thread, when proving all of the version has become worth its while.
   private let wanted = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -184,6 +186,12 @@ extension ReadView {
   package func provenNode(_ entry: UInt64) -> NodeView? {
     guard limit == 0, let verification = VerificationTable.find(base) else { return nil }
     return verification._withUnsafeGuaranteedRef { $0.node(entry) }
+  }
+
+  /// A long value is not what it should be: whoever reads properties sees an empty one.
+  func noteUnreadValue() {
+    guard limit == 0, let verification = VerificationTable.find(base) else { return }
+    verification._withUnsafeGuaranteedRef { _ = $0.unreadValues.wrappingAdd(1, ordering: .relaxed) }
   }
 
   /// The first damage that was met in a store that is not proven.

@@ -123,7 +123,10 @@ extension ReadView {
 
   @inline(never) @usableFromInline
   func provenBlob(_ entry: UInt64) throws(StoreError) -> UnsafeRawBufferPointer {
-    guard let node = provenNode(entry) else { throw unproven("a ref leads out of the file") }
+    guard let node = provenNode(entry) else {
+      noteUnreadValue()
+      throw unproven("a ref leads out of the file")
+    }
     let bytes =
       node.length >= DataLayout.Blob.data
       ? node.pointer.load(fromByteOffset: DataLayout.Blob.bytes, as: UInt64.self) : .max
