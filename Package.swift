@@ -61,8 +61,9 @@ let package = Package(
 
     // Searching for what breaks a store.
     .executableTarget(
-      name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CXXHash"], path: "tools/torture-runner",
-      swiftSettings: warnings),
+      name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CXXHash", "CLMDB", "CSQLite3"],
+      path: "tools/torture-runner", swiftSettings: warnings,
+      linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlite3")]),
 
     .testTarget(
       name: "ReefEngineTests", dependencies: ["ReefEngine", "CReefKernels", "CXXHash"], swiftSettings: warnings),

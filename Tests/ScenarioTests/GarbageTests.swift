@@ -46,7 +46,8 @@ import Testing
       let said = try opening(place)
       #expect(said.hasPrefix("error notAStore") || said.hasPrefix("error damaged"), "\(size): \(said)")
     }
-    for (offset, name) in [(8, "formatVersion"), (20, "damaged"), (60, "damaged")] {
+    // 44: the flag that says that the store is not finished, which would have it made anew.
+    for (offset, name) in [(8, "formatVersion"), (20, "damaged"), (44, "damaged"), (60, "damaged")] {
       let place = try Place(.tmpfs)
       var data = whole
       data[offset] ^= 0x55

@@ -21,7 +21,10 @@ enum Recovery {
   private static func isUnfinished(_ data: MappedFile) throws(StoreError) -> Bool {
     let size = try storing(data.path) { () throws(SystemError) in try data.size() }
     if size <= DataLayout.pageSize, data.base.load(as: UInt64.self) == 0 { return true }
-    return size >= DataLayout.Header.size && StoreHeader.isUnfinished(data.base)
+    guard size >= DataLayout.Header.size, StoreHeader.isUnfinished(data.base) else { return false }
+    // A store that something was committed to is finished, whatever a damaged header says: it is never made anew.
+    let slots = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
+    return slots.allSatisfy { size < $0 + DataLayout.Slot.size || (RootSlot(at: data.base + $0)?.version ?? 0) <= 1 }
   }
 
   private static func create(_ building: Building, _ configuration: EngineConfiguration) throws(StoreError) {

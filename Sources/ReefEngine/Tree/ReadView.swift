@@ -127,10 +127,9 @@ extension ReadView {
       noteUnreadValue()
       throw unproven("a ref leads out of the file")
     }
-    let bytes =
-      node.length >= DataLayout.Blob.data
-      ? node.pointer.load(fromByteOffset: DataLayout.Blob.bytes, as: UInt64.self) : .max
-    guard node.kind == NodeKind.blob, bytes <= UInt64(node.length &- DataLayout.Blob.data) else {
+    guard node.kind == NodeKind.blob, node.length >= DataLayout.Blob.data else { throw damaged("a blob is too short") }
+    let bytes = node.pointer.load(fromByteOffset: DataLayout.Blob.bytes, as: UInt64.self)
+    guard bytes <= UInt64(truncatingIfNeeded: node.length &- DataLayout.Blob.data) else {
       throw damaged("a blob is longer than its node")
     }
     return UnsafeRawBufferPointer(start: node.pointer + DataLayout.Blob.data, count: Int(truncatingIfNeeded: bytes))

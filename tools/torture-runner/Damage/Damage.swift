@@ -54,7 +54,8 @@ enum Damage: Int, CaseIterable {
       for index in at..<(at + length) { file[index] = fill ?? random.byte() }
       return "\(length) bytes from \(at)"
     case .truncate:
-      let size = random.chance(2) ? random.below(file.count) : random.below(pages(file)) * page
+      // Cut to nothing it is a new store, as any empty file is.
+      let size = max(1, random.chance(2) ? random.below(file.count) : random.below(pages(file)) * page)
       file.removeLast(file.count - size)
       return "cut to \(size)"
     case .extend:

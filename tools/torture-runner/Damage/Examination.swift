@@ -141,6 +141,7 @@ struct Examination {
     let schema = SampleStore.schema.types[table]
     let tree = try view.table(table)
     let keys = model.keys.sorted()
+    if keys.isEmpty { return tree.rootEntry == 0 ? nil : "there are objects" }
     for _ in 0..<12 {
       let key = random.chance(4) ? Int64(random.below(2000)) : keys[random.below(keys.count)]
       let place = view.place(of: key, root: tree.rootEntry, depth: tree.depth)
@@ -161,7 +162,7 @@ struct Examination {
   private mutating func names(_ view: ReadView, _ model: [Int64: SampleStore.Row]) throws -> String? {
     let keys = model.keys.sorted()
     var scratch = IndexKey()
-    for _ in 0..<8 {
+    for _ in 0..<(keys.isEmpty ? 0 : 8) {
       let key = keys[random.below(keys.count)]
       guard case .string(let name)? = model[key]?[0] else { continue }
       let found = try KeyLookup.find(view, table: 1, column: 0, bytes: Array(name.utf8), key: &scratch)
@@ -191,7 +192,7 @@ struct Examination {
     transaction(engine, "deletes", &model) { transaction, model, random in
       for table in 0..<3 {
         let keys = model[table].keys.sorted()
-        for _ in 0..<8 {
+        for _ in 0..<(keys.isEmpty ? 0 : 8) {
           let key = keys[random.below(keys.count)]
           let existed = try transaction.delete(table: table, key: key)
           guard existed == (model[table][key] != nil) else { throw TortureError("delete of \(key) says \(existed)") }
