@@ -57,4 +57,22 @@ import Testing
       #expect(store.version == before + 1)
     }
   }
+
+  /// A leaf that cannot be entered: its objects are counted, but not found.
+  @Test func walksByPositionDoNotTrap() throws {
+    try withDamaged { path in
+      var file = try Data(contentsOf: URL(fileURLWithPath: path))
+      // The node that the text lies in says that it is of no kind.
+      let place = try #require(file.range(of: Data("terrible line 50".utf8)))
+      for offset in stride(from: place.lowerBound & ~15, to: max(0, place.lowerBound - 4096), by: -16) {
+        file[offset] ^= 0xff
+      }
+      try file.write(to: URL(fileURLWithPath: path))
+      let store = try Store(at: path, models: LogLine.self)
+      let snapshot = try store.snapshot()
+      let lines = snapshot.objects(LogLine.self).sorted(by: \.text)
+      for position in 0..<100 { _ = lines[position].text }
+      #expect(snapshot.damage != nil)
+    }
+  }
 }

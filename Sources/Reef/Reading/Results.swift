@@ -117,11 +117,19 @@ extension Results: RandomAccessCollection {
   /// The object at a position, counted from 0. The first call makes the list of object keys.
   public subscript(position: Int) -> M.View {
     let keys = objectKeys
-    precondition(keys.indices.contains(position), "position \(position) is outside of a result of \(keys.count)")
-    guard let view = view(keys[position]) else {
-      preconditionFailure("the object at position \(position) was deleted in this transaction, or cannot be read")
+    if keys.indices.contains(position), let view = view(keys[position]) { return view }
+    return missing(position, keys)
+  }
+
+  /// Damage is no mistake of the caller's: what cannot be read, or listed, reads as zero, and `damage` says so.
+  @inline(never)
+  private func missing(_ position: Int, _ keys: [Int64]) -> M.View {
+    let isInside = keys.indices.contains(position)
+    if owner.hasMetDamage {
+      return M.View(_row: owner.unreadable(isInside ? keys[position] : 0, table: plan.table))
     }
-    return view
+    precondition(isInside, "position \(position) is outside of a result of \(keys.count)")
+    preconditionFailure("the object at position \(position) was deleted in this transaction")
   }
 
   func view(_ key: Int64) -> M.View? {

@@ -30,6 +30,13 @@ import Synchronization
   /// Of a store that is not proven, damage that others of this process met counts as well.
   package final var damage: StoreError? { damageNotes.withLock { _ in damageNote?.error } ?? view.metDamage }
 
+  /// A row of which nothing can be read.
+  final func unreadable(_ key: Int64, table: Int) -> Row {
+    Row(
+      leaf: view.base, row: 0, columnCount: 0, key: key, table: UInt16(truncatingIfNeeded: table),
+      generation: generation, owner: self)
+  }
+
   /// Whether a read through this met damage: a question without a lock, for the thread that reads.
   final var hasMetDamage: Bool { damageNote != nil }
 

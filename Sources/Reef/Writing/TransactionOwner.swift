@@ -47,9 +47,7 @@
     } catch {
       // A row of which nothing can be read: all zero, and the transaction does not commit.
       note(error)
-      return Row(
-        leaf: view.base, row: 0, columnCount: 0, key: key, table: UInt16(truncatingIfNeeded: table),
-        generation: generation, owner: self)
+      return unreadable(key, table: table)
     }
     preconditionFailure("an object was used after the transaction deleted it")
   }
