@@ -26,6 +26,8 @@ package final class WriterWord: @unchecked Sendable {
   private let me: PeerIdentity
   private let threads = ThreadQueue()
   private let closing = Atomic<Bool>(false)
+  /// Whether this process has just had a turn of many small commits, and should let others have one.
+  @usableFromInline let turn = WriterTurn()
   /// The dead owner's word that was replaced last; touched by the owner only.
   private var replaced: UInt64 = 0
 
@@ -57,6 +59,7 @@ package final class WriterWord: @unchecked Sendable {
   @inlinable @inline(__always)
   package func release() {
     assert(word.pointee.load(ordering: .relaxed) == own, "released by somebody who does not own it")
+    turn.count()
     if !someoneWaits {
       _ = word.pointee.exchange(0, ordering: .sequentiallyConsistent)
       // Looked at again: a waiter that came in between saw the word still owned.
@@ -94,6 +97,7 @@ package final class WriterWord: @unchecked Sendable {
 
   @usableFromInline
   func acquireSlowly(_ deadline: Deadline) throws(StoreError) -> Bool {
+    turn.rest(owner?.index, deadline)
     for _ in 0..<spins {
       Futex.pause()
       if word.pointee.load(ordering: .relaxed) == 0, tryAcquire() { return false }
