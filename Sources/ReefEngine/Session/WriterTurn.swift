@@ -11,8 +11,7 @@ import Synchronization
   /// For each writer of the crowd: the more of them, the longer each stays away, so that turns keep their length.
   static let rest: UInt64 = 50_000
   static let longestRest: UInt64 = 500_000
-  /// Fewer commits than this since the word was last found taken, or slower ones, are no turn.
-  static let leastCommits: UInt64 = 8
+  /// Whoever commits less often than this, for each writer of the crowd, never rests.
   static let longestCommit: UInt64 = 10_000
   /// After so many turns the crowd is counted afresh.
   private static let window = 16
@@ -50,8 +49,9 @@ import Synchronization
         history.owners.removeAll(keepingCapacity: true)
         history.turns = 0
       }
-      guard made >= WriterTurn.leastCommits, took / made < WriterTurn.longestCommit else { return nil }
-      history.restedUntil &+= min(WriterTurn.rest &* max(history.crowd, 1), WriterTurn.longestRest)
+      let crowd = max(history.crowd, 1)
+      guard made > 1, took / made < WriterTurn.longestCommit &* crowd else { return nil }
+      history.restedUntil &+= min(WriterTurn.rest &* crowd, WriterTurn.longestRest)
       return history.restedUntil
     }
     guard let until else { return }
