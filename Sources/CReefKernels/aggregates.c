@@ -1,5 +1,6 @@
 #include "clones.h"
 #include "reef_kernels.h"
+#include "reef_sums.h"
 #include <math.h>
 
 #define EACH_ROW(mask, body)                                                                                          \
@@ -138,6 +139,38 @@ REEF_INLINE void add(reef_double_aggregate *into, double value) {
   into->numbers++;
 }
 
+/// Up to 256 values: as two parts where that is exact, else one by one.
+REEF_INLINE void add_all(reef_double_aggregate *into, const double *values, uint32_t count) {
+  uint32_t whole = count & ~7u;
+  double parts[2], least, most;
+  if (whole && reef_sum_parts(values, whole, parts, &least, &most)) {
+    reef_double_aggregate before = {.numbers = into->numbers, .least = into->least, .most = into->most};
+    add(into, parts[0]);
+    add(into, parts[1]);
+    into->numbers = before.numbers + whole;
+    into->least = least < before.least ? least : before.least;
+    into->most = most > before.most ? most : before.most;
+  } else {
+    whole = 0;
+  }
+  for (uint32_t i = whole; i < count; i++) add(into, values[i]);
+}
+
+/// The number of rows where the mask holds the first rows of the leaf and no others; else 0.
+REEF_INLINE uint32_t leading_rows(const uint64_t mask[4]) {
+  uint32_t rows = 0;
+  int word = 0;
+  while (word < 4 && mask[word] == ~0ull) word++, rows += 64;
+  if (word < 4) {
+    if (mask[word] & (mask[word] + 1)) return 0;
+    rows += (uint32_t)__builtin_popcountll(mask[word]);
+    while (++word < 4) {
+      if (mask[word]) return 0;
+    }
+  }
+  return rows;
+}
+
 /// A digit holds 2^63, an addition puts in less than 2^53: carry at the latest every 1,023 additions.
 REEF_INLINE void room(reef_double_aggregate *into) {
   into->pending += 256;
@@ -150,6 +183,19 @@ REEF_INLINE void room(reef_double_aggregate *into) {
 void reef_aggregate_double(const void *values, const uint64_t mask[4], reef_double_aggregate *into) {
   const char *at = values;
   room(into);
+  uint32_t rows = leading_rows(mask);
+  if (rows) {
+    add_all(into, values, rows);
+    return;
+  }
+  double chosen[256];
+  EACH_ROW(mask, { memcpy(chosen + rows++, at + row * 8, 8); })
+  add_all(into, chosen, rows);
+}
+
+void reef_aggregate_double_plainly(const void *values, const uint64_t mask[4], reef_double_aggregate *into) {
+  const char *at = values;
+  room(into);
   EACH_ROW(mask, {
     double v;
     memcpy(&v, at + row * 8, 8);
@@ -160,11 +206,14 @@ void reef_aggregate_double(const void *values, const uint64_t mask[4], reef_doub
 void reef_aggregate_float(const void *values, const uint64_t mask[4], reef_double_aggregate *into) {
   const char *at = values;
   room(into);
+  double chosen[256];
+  uint32_t rows = 0;
   EACH_ROW(mask, {
     float v;
     memcpy(&v, at + row * 4, 4);
-    add(into, (double)v);
+    chosen[rows++] = v;
   })
+  add_all(into, chosen, rows);
 }
 
 double reef_aggregate_sum(const reef_double_aggregate *of) {

@@ -83,13 +83,17 @@ struct ModelExpansion {
     for (column, property) in properties.enumerated() {
       let level = access(of: property)
       let inlined = level == "public " ? "@inlinable " : ""
-      let always = inlined + "@inline(__always) "
-      list.append("    \(always)\(level)var \(property.name): \(property.type) { \(read(property, column)) }")
+      // The attribute must stand at the accessor: at the property it is without effect.
+      list.append(
+        "    \(inlined)\(level)var \(property.name): \(property.type) { "
+          + "@inline(__always) get { \(read(property, column)) } }")
       let bytes = property.plainName + (property.valueType == "string" ? "UTF8" : "Bytes")
       if ["string", "data"].contains(property.valueType), !taken.contains(bytes) {
         let question = property.isOptional ? "?" : ""
         let call = property.isOptional ? "optionalBytes" : "bytes"
-        list.append("    \(always)\(level)var \(bytes): Reef.StoredBytes\(question) { _row.\(call)(\(column)) }")
+        list.append(
+          "    \(inlined)\(level)var \(bytes): Reef.StoredBytes\(question) { "
+            + "@inline(__always) get { _row.\(call)(\(column)) } }")
       }
     }
     let inlined = access == "public " ? "@inlinable " : ""
@@ -97,7 +101,7 @@ struct ModelExpansion {
         \(access)struct View: Reef.ObjectView {
           \(access)typealias Object = \(type)
           \(access)let _row: Reef.Row
-          \(inlined)\(access)init(_row: Reef.Row) { self._row = _row }
+          \(inlined)@inline(__always) \(access)init(_row: Reef.Row) { self._row = _row }
       \(list.joined(separator: "\n"))
         }
       """

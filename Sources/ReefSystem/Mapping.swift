@@ -53,6 +53,16 @@ package enum Mapping {
     try systemCall("madvise(MADV_POPULATE_READ)") { reef_advise_populate(address, length) }
   }
 
+  /// Lets the kernel back large private memory by large pages, of which a first touch costs a tenth. It is no error
+  /// where it does not.
+  package static func preferHugePages(_ address: UnsafeMutableRawPointer?, length: Int) {
+    guard let address, length >= 4 << 20 else { return }
+    let page = UInt(HostIdentity.pageSize)
+    let start = (UInt(bitPattern: address) &+ page &- 1) & ~(page &- 1)
+    let end = (UInt(bitPattern: address) &+ UInt(length)) & ~(page &- 1)
+    _ = madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end &- start), MADV_HUGEPAGE)
+  }
+
   /// Whether each page of the range is in memory.
   package static func resident(_ address: UnsafeMutableRawPointer, length: Int) throws(SystemError) -> [Bool] {
     var pages = [UInt8](repeating: 0, count: (length + HostIdentity.pageSize - 1) / HostIdentity.pageSize)

@@ -83,6 +83,8 @@ typedef struct {
 
 void reef_aggregate_begin(reef_double_aggregate *into);
 void reef_aggregate_double(const void *values, const uint64_t mask[4], reef_double_aggregate *into);
+/// The same, value by value: what the tests compare with.
+void reef_aggregate_double_plainly(const void *values, const uint64_t mask[4], reef_double_aggregate *into);
 void reef_aggregate_float(const void *values, const uint64_t mask[4], reef_double_aggregate *into);
 double reef_aggregate_sum(const reef_double_aggregate *of);
 

@@ -1,7 +1,14 @@
 /// Leads the iterator of a result from leaf to leaf: made once per iteration.
 @usableFromInline class LeafWalk {
-  /// The next leaf, and which of its rows come now, as a bitmap. nil at the end; damage is noted.
-  @usableFromInline func next() -> (leaf: LeafView, rows: SIMD4<UInt64>)? { nil }
+  /// A leaf, which of its rows come now, as a bitmap, and what they know of its columns.
+  @usableFromInline struct Step {
+    @usableFromInline let leaf: LeafView
+    @usableFromInline let rows: SIMD4<UInt64>
+    @usableFromInline let columns: RowColumns
+  }
+
+  /// The next step; nil at the end. Damage is noted.
+  @usableFromInline func next() -> Step? { nil }
 }
 
 /// In stored order: the leaves that hold matches, from the `skip`-th match on.
@@ -10,15 +17,19 @@ final class ScanWalk: LeafWalk {
   private var skip: Int
   private var left: Int
   private let owner: RowOwner
+  private let number: Int
 
-  init(_ table: TableView, _ predicate: CompiledPredicate?, skip: Int, limit: Int, owner: RowOwner) {
+  init(
+    _ table: TableView, _ number: Int, _ predicate: CompiledPredicate?, skip: Int, limit: Int, owner: RowOwner
+  ) {
+    self.number = number
     self.skip = skip
     left = limit
     self.owner = owner
     cursor = SelectionCursor(table, where: predicate)
   }
 
-  override func next() -> (leaf: LeafView, rows: SIMD4<UInt64>)? {
+  override func next() -> Step? {
     do throws(StoreError) {
       while left > 0, let (leaf, matches) = try cursor.next() {
         var rows = matches
@@ -28,7 +39,10 @@ final class ScanWalk: LeafWalk {
           continue
         }
         if skip > 0 || count - skip > left { rows = window(rows) } else if left != .max { left -= count }
-        return (leaf, rows.words)
+        let wanted = owner.wanted.columns(of: number)
+        cursor.prefetch(wanted)
+        let columns = RowColumns(count: leaf.columnCount, checked: leaf.soundColumns(wanted))
+        return Step(leaf: leaf, rows: rows.words, columns: columns)
       }
     } catch {
       owner.note(error)
@@ -68,7 +82,7 @@ final class ListWalk: LeafWalk {
     self.owner = owner
   }
 
-  override func next() -> (leaf: LeafView, rows: SIMD4<UInt64>)? {
+  override func next() -> Step? {
     do throws(StoreError) {
       while nextKey < keys.count {
         let key = keys[nextKey]
@@ -77,7 +91,11 @@ final class ListWalk: LeafWalk {
           table = try owner.current().table(number)
           generation = owner.generation
         }
-        if let position = try table?.find(key: key) { return (position.leaf, Selection(row: position.row).words) }
+        if let position = try table?.find(key: key) { 
+          return Step(
+            leaf: position.leaf, rows: Selection(row: position.row).words,
+            columns: RowColumns(count: position.leaf.columnCount))
+        }
       }
     } catch {
       owner.note(error)

@@ -8,6 +8,7 @@ extension Results {
     /// Rows of the leaf that are to come, and what is left of the word of the bitmap that is being walked.
     @usableFromInline var rows = SIMD4<UInt64>()
     @usableFromInline var word: UInt64 = 0
+    @usableFromInline var columns = RowColumns(count: 0)
     @usableFromInline var wordIndex = 3
 
     init(_ walk: LeafWalk, table: Int, owner: RowOwner) {
@@ -18,7 +19,8 @@ extension Results {
     }
 
     /// The next object; nil at the end.
-    @inlinable public mutating func next() -> M.View? {
+    @inlinable @inline(__always)
+    public mutating func next() -> M.View? {
       while word == 0 {
         if wordIndex < 3 {
           wordIndex &+= 1
@@ -29,7 +31,7 @@ extension Results {
       }
       let row = (wordIndex &<< 6) &+ word.trailingZeroBitCount
       word &= word &- 1
-      return M.View(_row: Row(leaf, row, table: table, owner: owner))
+      return M.View(_row: Row(leaf, row, columns: columns, key: leaf.key(row), table: table, owner: owner))
     }
 
     /// Enters the next leaf that has rows of the result.
@@ -37,6 +39,7 @@ extension Results {
       guard let next = walk.next() else { return false }
       leaf = next.leaf
       rows = next.rows
+      columns = next.columns
       wordIndex = 0
       word = rows[0]
       return true

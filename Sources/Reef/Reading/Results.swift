@@ -111,6 +111,16 @@ extension Results: RandomAccessCollection {
   /// The first object in the result's order.
   public var first: M.View? {
     if let keys = list.known { return keys.first.flatMap(view) }
+    if plan.order.isEmpty, plan.inner.isEmpty, !plan.hasWindow {
+      let found = attempt(TableView.IndexedFirst.unknown) { () throws(StoreError) in
+        try owner.current().table(plan.table).firstIndexed(plan.predicate, for: schema)
+      }
+      switch found {
+      case .absent: return nil
+      case .row(let position): return M.View(_row: Row(position.leaf, position.row, table: plan.table, owner: owner))
+      case .unknown: break
+      }
+    }
     return prefix(1).objectKeys.first.flatMap(view)
   }
 
@@ -162,7 +172,8 @@ extension Results: RandomAccessCollection {
       if let predicate, try table.usesIndex(for: predicate) {
         return ListWalk(objectKeys, table: plan.table, owner: owner)
       }
-      return ScanWalk(table, predicate, skip: plan.offset, limit: plan.limit ?? .max, owner: owner)
+      return ScanWalk(
+        table, plan.table, predicate, skip: plan.offset, limit: plan.limit ?? .max, owner: owner)
     }
   }
 }

@@ -6,10 +6,11 @@ public struct Row: @unchecked Sendable {
   @usableFromInline let owner: RowOwner
   @usableFromInline let leaf: UnsafeRawPointer
   @usableFromInline let key: Int64
+  /// How many column entries the leaf holds, and which columns an iteration found sound for all its rows.
+  @usableFromInline let columns: RowColumns
   @usableFromInline let generation: UInt32
   @usableFromInline let table: UInt16
   @usableFromInline let row: UInt16
-  @usableFromInline let columnCount: UInt32
 
   @inlinable @inline(__always)
   package init(_ leaf: LeafView, _ row: Int, table: Int, owner: RowOwner) {
@@ -17,14 +18,14 @@ public struct Row: @unchecked Sendable {
   }
 
   @inlinable @inline(__always)
-  package init(_ leaf: LeafView, _ row: Int, key: Int64, table: Int, owner: RowOwner) {
+  package init(_ leaf: LeafView, _ row: Int, columns: RowColumns? = nil, key: Int64, table: Int, owner: RowOwner) {
     self.owner = owner
     self.leaf = leaf.pointer
     self.key = key
     self.generation = owner.generation
     self.table = UInt16(truncatingIfNeeded: table)
     self.row = UInt16(truncatingIfNeeded: row)
-    self.columnCount = UInt32(truncatingIfNeeded: leaf.columnCount)
+    self.columns = columns ?? RowColumns(count: leaf.columnCount)
   }
 
   @inlinable @inline(__always)
@@ -35,7 +36,7 @@ public struct Row: @unchecked Sendable {
     self.generation = owner.generation
     self.table = UInt16(truncatingIfNeeded: table)
     self.row = UInt16(truncatingIfNeeded: place.row)
-    self.columnCount = place.columnCount
+    self.columns = RowColumns(count: Int(place.columnCount))
   }
 
   @inlinable init(
@@ -48,7 +49,7 @@ public struct Row: @unchecked Sendable {
     self.generation = generation
     self.table = table
     self.row = row
-    self.columnCount = columnCount
+    self.columns = RowColumns(count: Int(columnCount))
   }
 
   /// The number that the store knows the object by: its key where that is an Int, else counted up on insertion.
@@ -76,24 +77,47 @@ public struct Row: @unchecked Sendable {
   @inlinable @inline(__always)
   public func cell(_ column: Int) -> Cell {
     let owner = owner
+    if columns.areChecked {
+      if columns.isChecked(column), let entered = owner.view.checkedColumn(Self.columnEntry(leaf, column)) {
+        return Cell(entered, Int(row))
+      }
+      return owner.uncheckedCell(leaf, row, columns, table, column)
+    }
     if generation != owner.generation { return owner.refoundCell(key, table, column) }
     let view = owner.view
-    guard UInt(bitPattern: column) < UInt(columnCount) else { return Cell(ColumnView(absentIn: view), 0) }
-    let offset = DataLayout.Leaf.columns &+ column &* DataLayout.entrySize
-    let entry = leaf.load(fromByteOffset: offset, as: UInt64.self)
+    guard UInt(bitPattern: column) < columns.count else { return Cell(ColumnView(absentIn: view), 0) }
+    let entry = Self.columnEntry(leaf, column)
     guard entry != 0 else { return Cell(ColumnView(absentIn: view), 0) }
     guard let sound = view.soundColumn(entry, count: Int(row) &+ 1) else { return owner.damagedCell(entry) }
     return Cell(sound, Int(row))
   }
+
+  @inlinable @inline(__always)
+  static func columnEntry(_ leaf: UnsafeRawPointer, _ column: Int) -> UInt64 {
+    leaf.load(fromByteOffset: DataLayout.Leaf.columns &+ column &* DataLayout.entrySize, as: UInt64.self)
+  }
 }
 
-// The two unusual ways of reading a property, out of line. They release nothing that their caller sees, and say so: then
+// The unusual ways of reading a property, out of line. They release nothing that their caller sees, and say so: then
 // walking a result costs no reference counting.
 extension RowOwner {
   /// A property of a row that was found before the transaction's last change.
   @_effects(releasenone) @inline(never) @usableFromInline
   final func refoundCell(_ key: Int64, _ table: UInt16, _ column: Int) -> Cell {
     refind(key, table: Int(table)).cell(column)
+  }
+
+  /// A property that the iteration did not know to be wanted when it entered the leaf.
+  @_effects(releasenone) @inline(never) @usableFromInline
+  final func uncheckedCell(
+    _ leaf: UnsafeRawPointer, _ row: UInt16, _ columns: RowColumns, _ table: UInt16, _ column: Int
+  ) -> Cell {
+    wanted.note(column, of: Int(table))
+    guard UInt(bitPattern: column) < columns.count else { return Cell(ColumnView(absentIn: view), 0) }
+    let entry = Row.columnEntry(leaf, column)
+    guard entry != 0 else { return Cell(ColumnView(absentIn: view), 0) }
+    guard let sound = view.soundColumn(entry, count: Int(row) &+ 1) else { return damagedCell(entry) }
+    return Cell(sound, Int(row))
   }
 
   /// A property whose node is not sound.

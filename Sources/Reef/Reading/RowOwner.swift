@@ -12,6 +12,8 @@ import Synchronization
   /// Whoever finds it missing walks from the version's root; two threads that set it at once set what is true.
   final let knownTree = Atomic<UInt64>(0)
   final let knownIndex = Atomic<UInt64>(0)
+  /// Which columns rows of iterations are asked for.
+  final let wanted = WantedColumns()
   /// The first damage that a read met, under `damageNotes`: nothing is paid for it until there is one.
   @exclusivity(unchecked) private final var damageNote: DamageNote?
 

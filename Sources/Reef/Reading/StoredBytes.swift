@@ -10,7 +10,8 @@ public struct StoredBytes: RandomAccessCollection, @unchecked Sendable {
   @usableFromInline let base: UnsafeRawBufferPointer
   @usableFromInline let owner: RowOwner
 
-  @inlinable init(_ base: UnsafeRawBufferPointer, owner: RowOwner) {
+  @inlinable @inline(__always)
+  init(_ base: UnsafeRawBufferPointer, owner: RowOwner) {
     self.base = base
     self.owner = owner
   }

@@ -43,7 +43,7 @@ public struct ObjectChange {
     generation = row.generation
     table = row.table
     self.row = row.row
-    columnCount = row.columnCount
+    columnCount = UInt32(truncatingIfNeeded: row.columns.count)
   }
 
   init(_ found: FoundRow, key: Int64, table: Int, generation: UInt32) {

@@ -48,6 +48,19 @@ package struct SelectionCursor {
     }
   }
 
+  /// Asks for the beginning of these columns (a bit for each) of the leaf that probably comes next, and for the leaf
+  /// after it. The processor follows a column from there by itself.
+  package func prefetch(_ columns: UInt64) {
+    if let leaf = leaves.upcoming(0) {
+      var left = columns
+      while left != 0 {
+        leaf.prefetch(left.trailingZeroBitCount)
+        left &= left &- 1
+      }
+    }
+    leaves.prefetchUpcoming(1)
+  }
+
   private mutating func beginNextRange() -> Bool {
     guard let ranges = predicate?.keyRanges.ranges, nextRange < ranges.count else { return false }
     range = ranges[nextRange]

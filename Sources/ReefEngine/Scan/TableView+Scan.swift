@@ -3,7 +3,7 @@ import CReefKernels
 extension LeafView {
   /// Fetches the beginning of a column; the processor follows from there.
   @inline(__always)
-  fileprivate func prefetch(_ column: Int) {
+  func prefetch(_ column: Int) {
     let offset = (columnEntry(column) & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
     let at = view.base + Int(truncatingIfNeeded: offset)
     reef_prefetch(at)

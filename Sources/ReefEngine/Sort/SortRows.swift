@@ -1,7 +1,9 @@
+import ReefSystem
+
 /// Rows to be put in order: column by column what decides, and their object keys. Their position is stored order.
 struct SortRows {
   let plan: SortPlan
-  private(set) var keys: [Int64] = []
+  private(set) var keys = RowKeys()
   private(set) var codes: [[UInt64]]
   /// In place, in pinned memory; nil: nil.
   private(set) var texts: [[UnsafeRawBufferPointer?]]
@@ -14,12 +16,19 @@ struct SortRows {
 
   var count: Int { keys.count }
 
+  /// Makes room for that many rows at once: growing step by step would touch twice the memory.
+  mutating func reserve(_ count: Int) {
+    for code in codes.indices {
+      codes[code].reserveCapacity(count)
+      codes[code].withUnsafeBufferPointer {
+        Mapping.preferHugePages(UnsafeMutableRawPointer(mutating: $0.baseAddress), length: count &* 8)
+      }
+    }
+  }
+
   /// Adds rows of a leaf.
   mutating func append(_ leaf: LeafView, _ rows: Selection) throws(StoreError) {
-    _ = rows.forEach { row in
-      keys.append(leaf.key(row))
-      return true
-    }
+    keys.append(leaf, rows)
     var code = 0
     var text = 0
     for component in plan.components {
@@ -41,9 +50,19 @@ struct SortRows {
   @inline(__always)
   private mutating func add(_ rows: Selection, to code: Int, _ ascending: Bool, _ value: (Int) -> UInt64) {
     let flip: UInt64 = ascending ? 0 : .max
-    _ = rows.forEach { row in
-      codes[code].append(value(row) ^ flip)
-      return true
+    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: DataLayout.Leaf.capacity) { own in
+      let count = rows.count
+      if rows == Selection(count: count) {
+        for row in 0..<count { own[row] = value(row) ^ flip }
+      } else {
+        var index = 0
+        _ = rows.forEach { row in
+          own[index] = value(row) ^ flip
+          index &+= 1
+          return true
+        }
+      }
+      codes[code].append(contentsOf: UnsafeBufferPointer(rebasing: own[..<count]))
     }
   }
 
@@ -101,7 +120,7 @@ struct SortRows {
 
   /// Keeps the rows at these positions, in this order.
   mutating func keep(_ positions: ArraySlice<UInt32>) {
-    keys = positions.map { keys[Int($0)] }
+    keys = RowKeys(positions.map { keys[Int($0)] })
     for code in codes.indices {
       let old = codes[code]
       codes[code] = positions.map { old[Int($0)] }
@@ -120,6 +139,23 @@ extension SortRows {
     var positions = (0..<UInt32(truncatingIfNeeded: count)).map { $0 }
     positions.withUnsafeMutableBufferPointer { sort($0, step: 0) }
     return positions
+  }
+
+  /// Object keys of all rows in order, from the `offset`-th on and at most `limit` of them.
+  func sortedKeys(offset: Int, limit: Int) -> [Int64] {
+    // One code decides, and keys count up: the order of the codes is the answer but for an addition.
+    guard let start = keys.start, plan.steps.count == 1, offset == 0, limit >= count, case .code(let code) = plan.steps[0]
+    else {
+      return sortedPositions().dropFirst(offset).prefix(limit).map { keys[Int($0)] }
+    }
+    return Array(unsafeUninitializedCapacity: count) { result, filled in
+      Mapping.preferHugePages(result.baseAddress, length: count &* 8)
+      result.withMemoryRebound(to: UInt64.self) { places in
+        codes[code].withUnsafeBufferPointer { RadixOrder.order($0, into: places) }
+      }
+      for index in 0..<count { result[index] &+= start }
+      filled = count
+    }
   }
 
   /// Orders positions that tie in all steps before `step`.

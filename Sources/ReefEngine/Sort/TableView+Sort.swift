@@ -21,12 +21,14 @@ extension TableView {
     if wanted <= 10_000, wanted < count / 4 {
       try keepFirst(wanted, of: &rows, where: predicate, schema: schema)
     } else {
+      // What a table says of its size is not proven; a leaf of 32 bytes holds at most 256 rows.
+      if predicate == nil { rows.reserve(min(count, Int(truncatingIfNeeded: view.limit &>> 5) &* 256)) }
       try forEachSelection(where: predicate) { (leaf, selection) throws(StoreError) in
         try rows.append(leaf, selection)
         return true
       }
     }
-    return rows.sortedPositions().dropFirst(offset).prefix(limit).map { rows.keys[Int($0)] }
+    return rows.sortedKeys(offset: offset, limit: limit)
   }
 
   /// These object keys in the order asked for; ties keep the order they come in. Keys that are not there are left out.
@@ -38,7 +40,7 @@ extension TableView {
       guard let position = try find(key: key) else { continue }
       try rows.append(position.leaf, Selection(row: position.row))
     }
-    return rows.sortedPositions().map { rows.keys[Int($0)] }
+    return rows.sortedKeys(offset: 0, limit: .max)
   }
 
   /// Collects twice as many rows as wanted, puts them in order, drops the worse half, and from then on takes only rows

@@ -94,6 +94,29 @@ extension ReadView {
       values: pointer + payload, byteCount: room &- needed)
   }
 
+  /// Enters a column that was found sound before for all rows of its leaf. Nil where that is not plain: absent columns,
+  /// bytes of any length, the end of the file.
+  ///
+  /// What the node says is read again, since another process might scribble over the file: so much is checked that
+  /// nothing beyond the version can be read.
+  @inlinable @inline(__always)
+  package func checkedColumn(_ entry: UInt64) -> ColumnView? {
+    let offset = (entry & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
+    guard entry != 0, offset &+ Self.mostColumnBytes <= limit else { return nil }
+    let pointer = base + Int(truncatingIfNeeded: offset)
+    let node = NodeView(pointer: pointer, head: pointer.load(as: UInt64.self))
+    guard node.form & ~ColumnForm.hasNulls <= ColumnForm.fixed else { return nil }
+    let payload = pointer + DataLayout.Column.payload
+    let hasNulls = node.form & ColumnForm.hasNulls != 0
+    return ColumnView(
+      view: self, form: node.form & ColumnForm.mask, valueLength: node.valueLength, count: DataLayout.Leaf.capacity,
+      nulls: hasNulls ? payload.assumingMemoryBound(to: UInt64.self) : nil, blobs: nil,
+      values: payload + (hasNulls ? DataLayout.Column.bitmapSize : 0), byteCount: 0)
+  }
+
+  /// More than a column of 256 values of a fixed width takes.
+  @inlinable static var mostColumnBytes: UInt64 { 1 &<< 15 }
+
   /// Enters a column node that must hold at least `count` values.
   @inlinable @inline(__always)
   package func column(_ entry: UInt64, count: Int) throws(StoreError) -> ColumnView {

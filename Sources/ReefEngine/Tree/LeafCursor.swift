@@ -1,3 +1,5 @@
+import CReefKernels
+
 /// Walks the leaves of a table in key order, either way, from any key. No allocation, neither to make nor to move it.
 ///
 /// It ends on any file: the nodes it may visit are bounded by what the file can hold, and leaves must come in order.
@@ -53,6 +55,26 @@
       try push(entry)
     }
     return nil
+  }
+
+  /// Entry of the leaf that comes `ahead` leaves after the next one, where it has the same parent; else 0.
+  private func upcomingEntry(_ ahead: Int) -> UInt64 {
+    guard top > 0, top == table.depth else { return 0 }
+    let index = stack[top &- 1].next &+ ahead &* step
+    let node = stack[top &- 1].node
+    return UInt(bitPattern: index) < UInt(bitPattern: node.count) ? node.entry(index) : 0
+  }
+
+  /// A look ahead, without moving.
+  package func upcoming(_ ahead: Int) -> LeafView? {
+    let entry = upcomingEntry(ahead)
+    return entry == 0 ? nil : try? table.view.leaf(entry)
+  }
+
+  /// Fetches a leaf that is yet to come.
+  package func prefetchUpcoming(_ ahead: Int) {
+    let offset = (upcomingEntry(ahead) & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
+    reef_prefetch(table.view.base + Int(truncatingIfNeeded: offset))
   }
 
   @inlinable mutating func push(_ entry: UInt64) throws(StoreError) {

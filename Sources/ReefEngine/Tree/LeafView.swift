@@ -182,4 +182,18 @@ extension LeafView {
     let entry = columnEntry(column)
     return entry == 0 ? ColumnView(absentIn: view) : try view.column(entry, count: count)
   }
+
+  /// Which of these columns (a bit for each) are absent, or sound for all rows of the leaf.
+  package func soundColumns(_ columns: UInt64) -> UInt64 {
+    var sound: UInt64 = 0
+    var left = columns
+    while left != 0 {
+      let column = left.trailingZeroBitCount
+      guard column < columnCount else { break }
+      let entry = columnEntry(column)
+      if entry == 0 || view.soundColumn(entry, count: count) != nil { sound |= 1 &<< UInt64(column) }
+      left &= left &- 1
+    }
+    return sound
+  }
 }
