@@ -61,7 +61,42 @@ import Testing
         #expect(try table.keys(where: scanned) == expected)
       }
     }
+    try askForFirst(table, type, rows, &random)
     return used
+  }
+
+  /// The index alone says which row is the first, says that there is none, or leaves it to others.
+  private func askForFirst(
+    _ table: TableView, _ type: TypeSchema, _ rows: [TestRow], _ random: inout TestRandom
+  ) throws {
+    var (answered, absent) = (0, 0)
+    for _ in 0..<800 {
+      let column = random.below(type.properties.count)
+      let property = type.properties[column]
+      // Values of rows, of other rows, and now and then of another type.
+      let value =
+        random.chance(2)
+        ? random.pick(rows).values[random.chance(10) ? random.below(type.properties.count) : column]
+        : random.value(property.type, spread: random.below(4))
+      let predicate = Predicate.compare(column: column, .equal, value)
+      let expected = rows.first { PredicateOracle.matches(predicate, $0) }?.key
+      switch try table.firstIndexed(predicate, for: type) {
+      case .unknown: continue
+      case .absent:
+        absent += 1
+        #expect(expected == nil, "\(property.name) == \(value)")
+      case .row(let position):
+        answered += 1
+        #expect(position.key == expected, "\(property.name) == \(value)")
+      }
+    }
+    if case .integer = type.keyKind { #expect(answered > 5 && absent > 5) }
+    #expect(try isUnknown(table.firstIndexed(.always(true), for: type)))
+    #expect(try isUnknown(table.firstIndexed(.compare(column: 99, .equal, .int(1)), for: type)))
+  }
+
+  private func isUnknown(_ found: TableView.IndexedFirst) -> Bool {
+    if case .unknown = found { true } else { false }
   }
 
   /// What an index is asked for, and what it cannot answer.

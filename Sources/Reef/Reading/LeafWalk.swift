@@ -91,7 +91,7 @@ final class ListWalk: LeafWalk {
           table = try owner.current().table(number)
           generation = owner.generation
         }
-        if let position = try table?.find(key: key) { 
+        if let position = try table?.find(key: key) {
           return Step(
             leaf: position.leaf, rows: Selection(row: position.row).words,
             columns: RowColumns(count: position.leaf.columnCount))

@@ -144,7 +144,8 @@ extension SortRows {
   /// Object keys of all rows in order, from the `offset`-th on and at most `limit` of them.
   func sortedKeys(offset: Int, limit: Int) -> [Int64] {
     // One code decides, and keys count up: the order of the codes is the answer but for an addition.
-    guard let start = keys.start, plan.steps.count == 1, offset == 0, limit >= count, case .code(let code) = plan.steps[0]
+    guard let start = keys.start, plan.steps.count == 1, offset == 0, limit >= count,
+      case .code(let code) = plan.steps[0]
     else {
       return sortedPositions().dropFirst(offset).prefix(limit).map { keys[Int($0)] }
     }

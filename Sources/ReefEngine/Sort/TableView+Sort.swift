@@ -21,8 +21,8 @@ extension TableView {
     if wanted <= 10_000, wanted < count / 4 {
       try keepFirst(wanted, of: &rows, where: predicate, schema: schema)
     } else {
-      // What a table says of its size is not proven; a leaf of 32 bytes holds at most 256 rows.
-      if predicate == nil { rows.reserve(min(count, Int(truncatingIfNeeded: view.limit &>> 5) &* 256)) }
+      // What a table says of its size is not proven: never more memory than the file takes.
+      if predicate == nil { rows.reserve(min(count, Int(truncatingIfNeeded: view.limit &>> 3))) }
       try forEachSelection(where: predicate) { (leaf, selection) throws(StoreError) in
         try rows.append(leaf, selection)
         return true
