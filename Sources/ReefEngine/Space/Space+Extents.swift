@@ -272,11 +272,14 @@ extension Space {
     }
   }
 
-  /// Gives storage of free extents back where much of the file is free: a few at a time, recorded before it is done.
+  /// Gives storage of free extents back but for some that the next writes will want: a few at a time, recorded before it is
+  /// done.
   package mutating func punchSome() {
     let free = Int(control(LockLayout.Control.freeExtents))
-    guard free > max(64, extentCount / 4) else { return }
-    for _ in 0..<min(16, free - extentCount / 4) {
+    let kept = max(8, extentCount / 64)
+    // Not at once: what is given back costs a page fault for each 4 KiB when it is wanted again.
+    guard free > kept * 2 else { return }
+    for _ in 0..<min(16, free - kept) {
       guard let extent = popFree() else { return }
       let descriptor = descriptor(extent)
       descriptor.storeBytes(of: ExtentState.hole, as: UInt8.self)
