@@ -73,8 +73,9 @@ import Testing
 
   @Test func atEveryStep() throws {
     var arena = try Arena(.tmpfs, .memory)
+    let budget = Budget(seconds: 120)
     for step in Self.steps {
-      for round in 0..<Self.rounds {
+      for round in 0..<Self.rounds where budget.allows(round) {
         let died = try arena.round("memory", ["REEF_KILL": "\(step):\(1 + round % 7)"], "\(step) round \(round)")
         #expect(died, "\(step) was not passed")
       }
@@ -85,8 +86,9 @@ import Testing
 
   @Test func atEveryStepDurably() throws {
     var arena = try Arena(.disk, .full)
+    let budget = Budget(seconds: 60)
     for step in Self.durableSteps {
-      for round in 0..<max(1, Self.rounds / 5) {
+      for round in 0..<max(1, Self.rounds / 5) where budget.allows(round) {
         let died = try arena.round("full", ["REEF_KILL": "\(step):\(1 + round % 4)"], "\(step) round \(round)")
         #expect(died, "\(step) was not passed")
       }
@@ -98,8 +100,9 @@ import Testing
   /// The one that repairs is killed as well.
   @Test func whileRepairing() throws {
     var arena = try Arena(.tmpfs, .memory)
+    let budget = Budget(seconds: 60)
     for step in Self.repairSteps {
-      for round in 0..<max(1, Self.rounds / 10) {
+      for round in 0..<max(1, Self.rounds / 10) where budget.allows(round) {
         let first = try arena.place.worker(
           "commit", "1000000", "memory", environment: ["REEF_KILL": "\(Self.steps[round % Self.steps.count]):2"])
         let lines = first.rest()
@@ -120,7 +123,8 @@ import Testing
     let seed = Mix.seed("killed at random")
     var generator = Mix(state: seed)
     var arena = try Arena(.tmpfs, .memory)
-    for round in 0..<Self.rounds {
+    let budget = Budget(seconds: 60)
+    for round in 0..<Self.rounds where budget.allows(round) {
       let place = arena.place
       let delay = UInt32(20_000 + generator.next() % 30_000)
       let worker = try place.worker("commit", "100000000", "memory")

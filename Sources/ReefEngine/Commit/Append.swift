@@ -81,9 +81,10 @@ package final class Append: @unchecked Sendable {
   private func lead(tookOver: Bool) throws(StoreError) -> Outcome {
     if lock.loadAcquire(Control.poisoned) != 0 { throw .poisoned(path: session.path) }
     if lock.word(Redo.syncing) != 0 {
-      // Whoever appended died in the write. The successor appends again at the same place, if it would hear of a failure.
-      guard session.wouldHear(ofSyncAt: lock.word(Redo.syncingSince)) else { throw session.poison() }
-      lock.set(Redo.syncing, 0)
+      // Whoever appended died in the write. The record is written again at the same place, which settles it; but that
+      // write may have been told of other lost pages, which the next checkpoint has to find out.
+      lock.set(Redo.doubtful, lock.word(Redo.syncs))
+      lock.storeRelease(Redo.syncing, 0)
     }
     guard let note = try note() else { return .needsCheckpoint }
     if note.slot.version == 0 { return .done }
@@ -167,8 +168,9 @@ package final class Append: @unchecked Sendable {
   /// One synchronous write, or two where the ring ends in between.
   private func write(_ note: Note) throws(StoreError) {
     guard let bytes = builder?.bytes, let count = builder?.paddedLength else { return }
-    lock.set(Redo.syncingSince, Clock.realtime)
+    lock.set(Redo.syncs, lock.word(Redo.syncs) &+ 1)
     lock.storeRelease(Redo.syncing, 1)
+    FaultPoint.step("append.writing")
     let offset = Int(note.state.head % note.length)
     let first = min(count, Int(note.length) - offset)
     do throws(SystemError) {

@@ -60,10 +60,9 @@ package final class Checkpoint: Sendable {
     // sync through the same descriptor would succeed without writing what the first one lost.
     if lock.loadAcquire(Control.poisoned) != 0 { throw .poisoned(path: session.path) }
     if lock.word(Control.syncing) != 0 {
-      // Whoever synced died in it. If that sync failed, this process learns of it only through a descriptor that is
-      // older; otherwise nothing proves what is on disk.
-      guard session.wouldHear(ofSyncAt: lock.word(Control.syncingSince)) else { throw session.poison() }
-      lock.set(Control.syncing, 0)
+      // Whoever synced died in it, and may have been told of lost pages that nobody is told of again.
+      lock.set(Control.doubtful, lock.word(Control.syncs))
+      lock.storeRelease(Control.syncing, 0)
     }
     if lock.word(Control.attempt) != 0 { try finishAttempt() }
     if lock.word(Redo.oldLength) != 0 { try releaseOldRing() }
@@ -93,8 +92,11 @@ package final class Checkpoint: Sendable {
     let version = lock.word(Control.attempt)
     let isNewer = version > lock.word(Control.synced) || data.isTmpfs
     if isNewer {
+      let doubts = Doubts(lock)
+      if !session.wouldHear(of: doubts) { try storeAgain() }
       try sync()
       FaultPoint.step("checkpoint.synced")
+      doubts.end(lock)
       try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
       target(version).write(to: data.base + place())
       FaultPoint.step("checkpoint.slot")
@@ -111,6 +113,28 @@ package final class Checkpoint: Sendable {
     }
     FaultPoint.step("checkpoint.confirmed")
     try advance()
+  }
+
+  /// Everything that the attempt needs and the disk may lack: the nodes made since the newest synced slot, the records of
+  /// what is free, and a ring that is to be moved to. What is older was on disk when that slot was written.
+  private func storeAgain() throws(StoreError) {
+    try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
+    let extents = lock.word(Control.attemptExtents)
+    guard
+      Checks.storeAgain(
+        lock.word(Control.attemptRoot), extents: extents, after: lock.word(Control.synced), in: data)
+    else { throw session.poison() }
+    // Under the writer word, where no extent is punched.
+    try session.underWriter { lock, _ throws(StoreError) in
+      let space = Space(file: data, lock: lock.base) { _ in false }
+      space.touchRecords()
+    }
+    if lock.word(Redo.newReady) != 0 {
+      do throws(SystemError) {
+        try data.writeZeros(offset: Int(lock.word(Redo.newStart)), length: Int(lock.word(Redo.newLength)))
+      } catch { throw session.poison() }
+    }
+    FaultPoint.step("checkpoint.storedAgain")
   }
 
   /// What the durable slot will say.
@@ -140,8 +164,9 @@ package final class Checkpoint: Sendable {
   /// A sync whose failure condemns the session: the kernel may have dropped the pages, and the page cache proves nothing.
   private func sync() throws(StoreError) {
     if data.isTmpfs { return }
-    lock.set(Control.syncingSince, Clock.realtime)
+    lock.set(Control.syncs, lock.word(Control.syncs) &+ 1)
     lock.storeRelease(Control.syncing, 1)
+    FaultPoint.step("checkpoint.syncing")
     do throws(SystemError) { try data.sync() } catch { throw session.poison() }
     lock.storeRelease(Control.syncing, 0)
   }

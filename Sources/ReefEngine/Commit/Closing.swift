@@ -18,6 +18,7 @@ enum Closing {
     // A dead writer's remains, a failed sync or an owed mark pass are the next session's business.
     guard lock.word(Control.writerWord) == 0, lock.word(Control.jver) == 0, lock.word(Control.reclaiming) == 0,
       lock.word(Control.poisoned) == 0, lock.word(Control.syncing) == 0, lock.word(LockLayout.Redo.syncing) == 0,
+      lock.word(Control.doubtful) == 0, lock.word(LockLayout.Redo.doubtful) == 0,
       lock.word(Control.tip) != 0
     else { return }
     let header = try StoreHeader(reading: data.base, size: try size(data), path: data.path)

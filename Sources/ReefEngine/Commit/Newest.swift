@@ -58,9 +58,4 @@ extension Session {
     wakeAfterRepair()
     return .poisoned(path: path)
   }
-
-  /// Whether this process's descriptor is older than a sync whose leader died in it: then it would report its failure.
-  func wouldHear(ofSyncAt since: UInt64) -> Bool {
-    lock.word(LockLayout.Peer.table + peer * LockLayout.Peer.size + LockLayout.Peer.joined) <= since
-  }
 }

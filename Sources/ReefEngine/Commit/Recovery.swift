@@ -174,6 +174,12 @@ enum Recovery {
       if isReplayed { try replay.store(in: data, &space) }
       if let ring = ring(of: slot) { space.markRing(ring) }
     }
+    // Whoever was told of lost pages may be dead: what only the cache is known to have is stored again.
+    if header.isChecked, !isReplayed, picked.version > newest.version,
+      !Checks.storeAgain(picked.root, extents: picked.extents, after: newest.version, in: data)
+    {
+      throw .damaged(path: data.path, what: "a node of the newest version changed while it was read")
+    }
     try writeDurable(data, slot, keeping: newest.version)
     FaultPoint.step("recover.synced")
     clearChunks(data, extents: picked.extents)

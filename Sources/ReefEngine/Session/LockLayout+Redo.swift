@@ -28,7 +28,10 @@ extension LockLayout {
     /// Version that an append under way carries; 0: none.
     @inlinable package static var target: Int { 5792 }
     @inlinable package static var syncing: Int { 5800 }
-    @inlinable package static var syncingSince: Int { 5808 }
+    /// Appends begun in this session.
+    @inlinable package static var syncs: Int { 5808 }
     @inlinable package static var appends: Int { 5816 }
+    /// Number of the newest append whose leader died in its write, until a checkpoint has settled what that lost; 0: none.
+    @inlinable package static var doubtful: Int { 5824 }
   }
 }

@@ -4,7 +4,7 @@
 package enum LockLayout {
   @inlinable package static var magic: UInt64 { 0x4b43_4f4c_4645_4552 }  // "REEFLOCK"
   /// Changes with any change of this file: processes with another layout refuse each other.
-  @inlinable package static var layoutHash: UInt64 { 0x0001_0000_0000_0002 }
+  @inlinable package static var layoutHash: UInt64 { 0x0001_0000_0000_0003 }
 
   package enum Header {
     @inlinable package static var magic: Int { 0 }
@@ -48,10 +48,13 @@ package enum LockLayout {
     @inlinable package static var tipExtents: Int { 4760 }
     @inlinable package static var fingerprint: Int { 4768 }
     @inlinable package static var flags: Int { 4776 }
+    /// Number of the newest sync whose leader died in it, until a checkpoint has settled what that lost; 0: none.
+    @inlinable package static var doubtful: Int { 4728 }
     /// Monotonic ns when the oldest unsynced commit was made; 0: none.
     @inlinable package static var oldestUnsynced: Int { 4784 }
     @inlinable package static var needsMark: Int { 4792 }
-    @inlinable package static var syncingSince: Int { 4800 }
+    /// Syncs begun in this session.
+    @inlinable package static var syncs: Int { 4800 }
     @inlinable package static var attemptFingerprint: Int { 4808 }
     @inlinable package static var attemptRoot: Int { 4816 }
     @inlinable package static var attemptExtents: Int { 4824 }

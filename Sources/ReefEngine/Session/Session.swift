@@ -60,6 +60,8 @@ package final class Session: @unchecked Sendable {
   /// 1 while usable, 2 while it is being closed; 0 once closed, and in every child of `fork`, which the kernel sees to.
   @usableFromInline let usable: UnsafeMutablePointer<Atomic<UInt64>>
   let born: UInt64
+  /// Read once the data file was open.
+  let syncsAtOpening: SyncsAtOpening
 
   private init(place: StorePlace, options: Options, parts: SessionOpening.Parts) throws(StoreError) {
     let lock = parts.lockFile.memory
@@ -73,6 +75,7 @@ package final class Session: @unchecked Sendable {
     usable = page.assumingMemoryBound(to: Atomic<UInt64>.self)
     usable.pointee.store(1, ordering: .releasing)
     born = ForkGuard.generation
+    syncsAtOpening = SyncsAtOpening(lock)
     data = parts.data
     self.lock = lock
     lockFile = parts.lockFile

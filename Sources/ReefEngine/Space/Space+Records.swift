@@ -77,6 +77,19 @@ extension Space {
     return max(1, sum & 0xffff_ffff)
   }
 
+  /// Stores a word of each page of records again: the next sync writes them. Under the writer word.
+  func touchRecords() {
+    Checks.touch(base, DataLayout.extentSize)
+    for chunk in 0..<DataLayout.maximumChunks
+    where DataLayout.inlineDescriptors + chunk * DataLayout.descriptorsPerChunk < extentCount {
+      let place = base.load(fromByteOffset: DataLayout.chunkMapOffset + chunk * 4, as: UInt32.self)
+      Checks.touch(base + Int(place) << DataLayout.extentShift, DataLayout.extentSize)
+    }
+    for extent in 1..<max(1, extentCount) where descriptor(extent).load(as: UInt8.self) == ExtentState.slab {
+      Checks.touch(base + extent << DataLayout.extentShift, 8)
+    }
+  }
+
   /// Whether the records say of a node of the newest version that its block, or run, is in use.
   func knows(_ ref: UInt32, length: Int) -> Bool {
     let extent = Int(ref >> 12)
