@@ -91,7 +91,8 @@ import Testing
       try engine.set(
         Dictionary(uniqueKeysWithValues: (0..<500).map { (Int64(round * 500 + $0), Int64(round) << 40 + Int64($0)) }))
     }
-    let slot = try #require(RootSlot.newestHead(data.base, session: engine.session.lock.word(LockLayout.Header.session)))
+    let slot = try #require(
+      RootSlot.newestHead(data.base, session: engine.session.lock.word(LockLayout.Header.session)))
     try data.sync()
     let clean = try dirtyKilobytes(data)
     #expect(clean == 0, "right after a sync")

@@ -89,7 +89,9 @@ import Testing
     let budget = Budget(seconds: 60)
     for step in Self.durableSteps {
       for round in 0..<max(1, Self.rounds / 5) where budget.allows(round) {
-        let died = try arena.round("full", ["REEF_KILL": "\(step):\(1 + round % 4)"], "\(step) round \(round)")
+        // A small ring: a checkpoint is due each few commits, also where each takes the disk its time.
+        let died = try arena.round(
+          "full", ["REEF_KILL": "\(step):\(1 + round % 4)", "REEF_RING": "65536b"], "\(step) round \(round)")
         #expect(died, "\(step) was not passed")
       }
       try Invariants.check(arena.engine, step)

@@ -10,7 +10,7 @@ enum Commands {
   static let rows: Int64 = 10
 
   static func engine(
-    _ store: String, _ durability: String = "memory", redo: RedoShape? = Commands.redo
+    _ store: String, _ durability: String = "memory", redo: RedoShape? = Commands.redo, retention: Retention? = nil
   ) throws -> Engine {
     var options = Session.Options(location: store.hasPrefix("/") ? .file(store) : .memory(store))
     options.peerName = "scenario"
@@ -18,13 +18,21 @@ enum Commands {
     let kind: Durability = durability == "full" ? .full : durability == "relaxed" ? .relaxed : .memory
     var configuration = EngineConfiguration(session: options, durability: kind)
     configuration.redo = redo ?? configuration.redo
+    configuration.retention = retention
     return try Engine.open(configuration, schema)
   }
 
-  /// `REEF_RING=BYTES`: a small redo ring, made at once; checkpoints by whoever fills half of it.
+  /// `REEF_RING=BYTES`: a small redo ring, made at once; checkpoints by whoever fills half of it, or with a `b` behind the
+  /// number by the thread in the background, as it is otherwise.
   static var redo: RedoShape? {
-    guard let value = getenv("REEF_RING"), let bytes = Int(String(cString: value)) else { return nil }
-    return smallRing(bytes)
+    guard let value = getenv("REEF_RING") else { return nil }
+    var text = String(cString: value)
+    let inBackground = text.hasSuffix("b")
+    if inBackground { text.removeLast() }
+    guard let bytes = Int(text) else { return nil }
+    var shape = smallRing(bytes)
+    shape.inBackground = inBackground
+    return shape
   }
 
   static func smallRing(_ bytes: Int) -> RedoShape {
@@ -83,6 +91,46 @@ enum Commands {
     let pin = try engine.pin()
     say("holding \(pin.version)")
     while line() != nil { say("value \(try value(pin.view, 0) ?? -1)") }
+  }
+
+  /// Reads versions that may be taken away, slowly, until the time is over. All rows have one value in each version.
+  static func revocable(_ store: String, milliseconds: Int) throws {
+    let engine = try engine(store, retention: Retention(policy: .revoke))
+    say("ready")
+    var seed = UInt64(getpid()) &* 0x9E37_79B9_7F4A_7C15
+    let end = Deadline.after(.milliseconds(milliseconds))
+    var (whole, revoked, cutShort) = (0, 0, 0)
+    while !end.isPast {
+      let slot = try engine.claimSlot()
+      defer { engine.closeSlot(slot) }
+      var view = ReadView(base: UnsafeRawPointer(engine.session.data.base), limit: 0, root: 0, version: 0)
+      try engine.pinNewest(slot, &view)
+      seed ^= seed << 13
+      seed ^= seed >> 7
+      seed ^= seed << 17
+      // Some read at once, some are overtaken while they read, some before.
+      let pause = seed % 3 == 0 ? 0 : UInt32(seed >> 8 & 0x7fff)
+      if pause > 0 { usleep(pause) }
+      var values: Set<Int64> = []
+      var rows = 0
+      do throws(StoreError) {
+        try view.table(0).forEachLeaf { (leaf) throws(StoreError) in
+          let column = try leaf.column(1)
+          for row in 0..<leaf.count { values.insert(column.int(row)) }
+          rows += leaf.count
+          if pause & 3 == 1 { usleep(6000) }
+          return true
+        }
+        guard values.count == 1, rows == 1000 else { fail("error mixture of \(values) in \(rows) rows") }
+        whole += 1
+      } catch {
+        guard case .snapshotRevoked = error else { throw error }
+        guard values.count <= 1 else { fail("error mixture of \(values) before the end") }
+        revoked += 1
+        if rows > 0 { cutShort += 1 }
+      }
+    }
+    say("whole \(whole) revoked \(revoked) cut \(cutShort)")
   }
 
   /// Follows versions until a counter has reached a value.

@@ -40,6 +40,7 @@ import ReefSystem
       try Commands.commit(
         store, count: number(0, .max), durability: words.count > 1 ? words[1] : "memory", pause: number(2, 0))
     case "hold": try Commands.hold(store)
+    case "revocable": try Commands.revocable(store, milliseconds: number(0, 1000))
     case "follow": try Commands.follow(store, until: number(0, 1))
     case "add": try Commands.add(store, count: number(0, 1))
     case "stopInside": try Commands.stopInside(store)

@@ -58,7 +58,8 @@ public struct LiveResults<M: Model>: Sendable {
 
   /// What happens to the result, by commits of any process: the result as it is once, then each difference.
   ///
-  /// Exactly one event is initial, and none is empty. A slow consumer misses nothing: what happened meanwhile comes as
+  /// Exactly one event is initial, and none is empty. (Where ``Store/Retention`` lets versions be taken away, an observer that
+  /// was cut off begins anew, with another initial event.) A slow consumer misses nothing: what happened meanwhile comes as
   /// one difference. Ends when the store is closed or the task is cancelled. Each iteration is an observation of its own
   /// and keeps the version it last told of.
   public var changes: ChangeSequence<M> { ChangeSequence(store: store, plan: plan) }
@@ -137,7 +138,14 @@ public struct ChangeSequence<M: Model>: AsyncSequence, Sendable {
       while !Task.isCancelled {
         let snapshot = try store.snapshot()
         if snapshot.version > list.snapshot.version {
-          let delta = try list.advance(to: snapshot)
+          let delta: ResultDelta
+          do {
+            delta = try list.advance(to: snapshot)
+          } catch StoreError.snapshotRevoked {
+            // What was told last is gone, and with it the difference: the observation begins anew.
+            self.list = nil
+            return try await next()
+          }
           if !delta.isEmpty {
             return Changes(
               isInitial: false, snapshot: snapshot, results: snapshot.results(plan), deletions: delta.deletions,

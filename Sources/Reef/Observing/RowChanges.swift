@@ -29,6 +29,9 @@ struct RowChanges: Sendable {
     }
     for key in difference.deleted { list.append(Change(old: key, new: nil, isModified: true)) }
     for key in difference.inserted { list.append(Change(old: nil, new: key, isModified: true)) }
+    // What was skipped as shared was shared.
+    try old.view.checkHeld()
+    try new.view.checkHeld()
   }
 
   /// An object deleted and made again under its String or UUID key has another object key, but is one modification, or

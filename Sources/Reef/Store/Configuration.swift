@@ -35,6 +35,8 @@ extension Store {
     public var isReadOnly = false
     /// Whether a store that is not there is made.
     public var createsStore = true
+    /// How much of the past readers may keep alive, and what happens to one that keeps more. Nil: the file grows.
+    public var retention: Retention?
     /// Address space to reserve, in bytes, which bounds how large the store can become here; nil: 64 GiB.
     public var reservation: Int?
 
@@ -91,8 +93,11 @@ extension Store.Configuration {
     options.peerName = name ?? ""
     options.numa = numa.policy
     if let reservation { options.reserve = reservation }
-    if case .memory = location { return EngineConfiguration(session: options, durability: .memory) }
-    return EngineConfiguration(session: options, durability: durability)
+    var isMemory = false
+    if case .memory = location { isMemory = true }
+    var configuration = EngineConfiguration(session: options, durability: isMemory ? .memory : durability)
+    configuration.retention = retention?.limits
+    return configuration
   }
 
   var schema: Schema { Schema(models.map { $0.schema }) }

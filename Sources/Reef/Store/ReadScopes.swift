@@ -62,6 +62,11 @@ extension Store {
     return Unmanaged<SnapshotOwner>.fromOpaque(scope.toOpaque())
   }
 
+  /// What `body` made of a version that was taken away meanwhile is not handed out.
+  @inline(never) @usableFromInline func checkScope(_ scope: Unmanaged<SnapshotOwner>) throws(StoreError) {
+    if let revoked = scope._withUnsafeGuaranteedRef({ $0.view.revoked }) { throw revoked }
+  }
+
   @usableFromInline func closeScope(_ scope: Unmanaged<SnapshotOwner>) {
     let owner = Unmanaged<PinnedOwner>.fromOpaque(scope.toOpaque())
     let slot = owner._withUnsafeGuaranteedRef { $0.slot }

@@ -53,6 +53,13 @@ public struct Snapshot: Sendable {
   /// Reading properties and results does not throw: a value whose bytes are damaged reads as zero or empty, and what
   /// happened is noted here. A transaction whose reads met damage does not commit.
   public var damage: StoreError? { owner.damage }
+
+  /// Throws what ``damage`` says, and ``StoreError/snapshotRevoked(version:)`` where the version was taken away: then what was
+  /// read from it before this may be less than there was.
+  public func check() throws(StoreError) {
+    if let damage { throw damage }
+    try owner.view.checkHeld()
+  }
 }
 
 /// The pin of one version, shared by a snapshot and everything taken from it. Keeps the store open as well.

@@ -13,6 +13,10 @@ extension Store {
     public let wakes: UInt64
     /// Blocks of the file that were replaced, and given back once nobody saw them any more.
     public let reclaimedBlocks: UInt64
+    /// Snapshots that were cut off for a writer's retention limit.
+    public let revocations: UInt64
+    /// Bytes of blocks that are kept for nobody but readers of old versions.
+    public let retainedBytes: UInt64
     /// Bytes of the data file.
     public let fileSize: Int
   }
@@ -26,7 +30,8 @@ extension Store {
       return Statistics(
         commits: lock.word(Word.commits), rollbacks: lock.word(Word.aborts), takeovers: lock.word(Word.takeovers),
         checkpoints: lock.word(Word.checkpoints), wakes: lock.word(Word.wakes),
-        reclaimedBlocks: lock.word(Word.reclaimed), fileSize: (try? engine.session.data.size()) ?? 0)
+        reclaimedBlocks: lock.word(Word.reclaimed), revocations: lock.word(Word.revocations),
+        retainedBytes: lock.word(LockLayout.Control.waitingBytes), fileSize: (try? engine.session.data.size()) ?? 0)
     }
   }
 }

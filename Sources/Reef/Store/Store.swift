@@ -24,6 +24,7 @@ public final class Store: Sendable {
   private let lazyQueue = LazyQueue(label: "reef.write")
   let spare = SpareTransaction()
   let scopes: ReadScopes
+  @usableFromInline let mayBeRevoked: Bool
   /// The thread whose write block runs, so that a write inside of it is an error rather than a wait for ever.
   let blockThread = Atomic<UInt>(0)
 
@@ -43,6 +44,7 @@ public final class Store: Sendable {
     }
     types = StoredTypes(models, of: engine)
     scopes = ReadScopes(types)
+    mayBeRevoked = engine.admitsRevocation
   }
 
   /// Opens, or makes, a durable store in a file: a commit survives a power loss.
@@ -72,10 +74,14 @@ extension Store {
   /// ```swift
   /// let fast = try store.read { $0.objects(Spaceship.self).where { $0.maxSpeed > 100 }.count }
   /// ```
+  ///
+  /// Where ``Retention`` lets versions be taken away: throws ``StoreError/snapshotRevoked(version:)`` if `body` met that.
   @inlinable public func read<R>(_ body: (Snapshot) throws -> R) throws -> R {
     let scope = try openScope()
     defer { closeScope(scope) }
-    return try scope._withUnsafeGuaranteedRef { try body(Snapshot(owner: $0)) }
+    let result = try scope._withUnsafeGuaranteedRef { try body(Snapshot(owner: $0)) }
+    if mayBeRevoked { try checkScope(scope) }
+    return result
   }
 
   /// All objects of a type, in whatever version is the newest: to look at again and again, or to observe.

@@ -26,7 +26,7 @@
   init(_ models: [(model: any Model.Type, table: Int)], of engine: Engine) {
     self.engine = engine
     heldEngine = .passUnretained(engine)
-    words = ScopeWords(engine.session)
+    words = ScopeWords(engine.session, keeps: !engine.admitsRevocation)
     base = UnsafeRawPointer(engine.session.data.base)
     entries = models.map { Entry(table: $0.table, schema: $0.model.schema) }
     places = ContiguousArray(

@@ -35,6 +35,10 @@ package final class Writer: @unchecked Sendable {
     /// Whether anything but deletes was asked for.
     var didAdd = false
     var boot: (UInt64, UInt64) = (0, 0)
+    /// The newest version when limits on what readers keep were last looked at, and the time.
+    var lookedAt: UInt64 = 0
+    var lookedAtTime: UInt64 = 0
+    var isLimited = false
 
     init(space: consuming Space, root: UnsafeMutableRawPointer) {
       self.space = space
@@ -56,11 +60,13 @@ package final class Writer: @unchecked Sendable {
   /// The stored schema that `tables` belong to.
   @exclusivity(unchecked) package private(set) var schema: StoredSchema
   let isChecked: Bool
+  let retention: Retention?
   /// New waiting blocks that make a pass worth its while; more where more reader slots are in use than that.
   static var reclaimThreshold: UInt64 { 64 }
 
-  init(session: Session) throws(StoreError) {
+  init(session: Session, retention: Retention? = nil) throws(StoreError) {
     self.session = session
+    self.retention = retention
     data = session.data
     lock = session.lock
     let header = try StoreHeader(
@@ -74,6 +80,7 @@ package final class Writer: @unchecked Sendable {
           (try? lockFile.grow(to: size)) != nil
         },
         root: session.data.base))
+    state.pointee.isLimited = retention?.isLimited ?? false
     state.pointee.boot = (HostIdentity.boot.high, HostIdentity.boot.low)
     schema = StoredSchema.empty
   }
@@ -101,6 +108,7 @@ package final class Writer: @unchecked Sendable {
         // Another process made the queue shorter.
         state.pointee.nextPass = fresh &+ Writer.reclaimThreshold
       }
+      if state.pointee.isLimited, let retention { try enforce(retention) }
       try start()
     } catch {
       session.releaseWriter()
@@ -166,7 +174,8 @@ package final class Writer: @unchecked Sendable {
     {
       state.pointee.space.reclaim(&state.pointee.reclaimer)
     }
-    if freed > 0 { state.pointee.space.punchSome() }
+    // Whoever lost a version may be loading from it this very moment, and throw it away: but a hole could be a signal.
+    if freed > 0, !session.slots.anyoneIsRevoked { state.pointee.space.punchSome() }
     // Reading all slots is worth it only for as many new entries: what a following reader holds may stay in the queue.
     state.pointee.nextPass =
       lock.word(LockLayout.Control.freshCount)

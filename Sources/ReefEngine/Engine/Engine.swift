@@ -14,6 +14,11 @@ package final class Engine: @unchecked Sendable {
   let maintenance: Maintenance
   private let isTmpfs: Bool
   private let isReadOnly: Bool
+  /// Whether versions that this process hands out may be taken away again: it reads copies then.
+  package let admitsRevocation: Bool
+  /// By slot; nil where nothing is pinned that may be taken away.
+  private let revocable: UnsafeMutablePointer<RevocablePages?>
+  private let isChecked: Bool
 
   private init(_ session: Session, _ configuration: EngineConfiguration) throws(StoreError) {
     self.session = session
@@ -22,7 +27,12 @@ package final class Engine: @unchecked Sendable {
     isReadOnly = session.options.readOnly
     checkpoint = Checkpoint(session: session, shape: configuration.redo)
     append = Append(session: session, checkpoint: checkpoint)
-    writer = try Writer(session: session)
+    writer = try Writer(session: session, retention: configuration.retention)
+    isChecked = writer.isChecked
+    admitsRevocation = configuration.retention?.policy == .revoke
+    let count = admitsRevocation ? LockLayout.maximumSlots : 1
+    revocable = .allocate(capacity: count)
+    revocable.initialize(repeating: nil, count: count)
     indexScratch = .allocate(capacity: 1)
     indexScratch.initialize(to: IndexScratch())
     stored = Mutex(.empty)
@@ -37,6 +47,9 @@ package final class Engine: @unchecked Sendable {
     close()
     indexScratch.deinitialize(count: 1)
     indexScratch.deallocate()
+    let count = admitsRevocation ? LockLayout.maximumSlots : 1
+    revocable.deinitialize(count: count)
+    revocable.deallocate()
   }
 
   /// Opens a store, makes it where it is not there, and adds the types that it does not have yet.
@@ -99,11 +112,28 @@ package final class Engine: @unchecked Sendable {
   package func claimSlot() throws(StoreError) -> Int { try session.claimSlot() }
 
   /// Pins the newest visible version in a claimed slot. Written where it is kept: handed back, it would be copied.
-  package func pinNewest(_ slot: Int, _ view: inout ReadView) throws(StoreError) { view = try pinNewest(slot) }
+  package func pinNewest(_ slot: Int, _ view: inout ReadView) throws(StoreError) {
+    if admitsRevocation { session.slots.admitRevocation(slot) }
+    view = try pinNewest(slot)
+    if admitsRevocation { view = copies(view, slot) }
+  }
+
+  /// The view of a version that may be taken away.
+  @inline(never)
+  private func copies(_ view: ReadView, _ slot: Int) -> ReadView {
+    let extents = session.lock.word(session.slots.address(slot) + LockLayout.ReaderSlot.extents)
+    let pages = RevocablePages(session, slot: slot, version: view.version, extents: extents, isChecked: isChecked)
+    revocable[slot] = pages
+    return pages.view(view.root)
+  }
 
   /// Lets the version go that a slot holds, and gives the slot back.
   package func closeSlot(_ slot: Int) {
     session.unpin(slot)
+    if admitsRevocation {
+      revocable[slot] = nil
+      if session.isUsable { session.slots.clearRevocation(slot) }
+    }
     session.returnSlot(slot)
   }
 
@@ -112,8 +142,10 @@ package final class Engine: @unchecked Sendable {
   package func moveOn(_ slot: Int, _ view: inout ReadView) -> Bool {
     if session.usable.pointee.load(ordering: .relaxed) != 1 { return false }
     if session.lock.word(LockLayout.Control.poisoned) != 0 { return false }
+    if admitsRevocation { session.slots.admitRevocation(slot) }
     let pinned = session.pinNewest(slot)
     view = self.view(pinned.root, pinned.extents, pinned.version)
+    if admitsRevocation { view = copies(view, slot) }
     return true
   }
 
@@ -122,6 +154,7 @@ package final class Engine: @unchecked Sendable {
   package func checkPoisoned(_ version: UInt64, _ slot: Int) throws(StoreError) {
     if version <= session.lock.word(LockLayout.Control.poisoned) >> 1 { return }
     session.unpin(slot)
+    if admitsRevocation { session.slots.clearRevocation(slot) }
     session.returnSlot(slot)
     throw .poisoned(path: session.path)
   }

@@ -18,6 +18,7 @@ package struct EngineConfiguration: Sendable {
   package var session: Session.Options
   package var durability: Durability
   package var redo = RedoShape()
+  package var retention: Retention?
   package var numa: NumaPolicy { session.numa }
 
   package init(session: Session.Options, durability: Durability = .full) {

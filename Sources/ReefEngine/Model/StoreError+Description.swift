@@ -19,6 +19,11 @@ extension StoreError: CustomStringConvertible {
     case .slotsFull(let holders):
       "All reader slots are taken. End some of the snapshots held by "
         + holders.map(\.description).joined(separator: ", ") + "."
+    case .retentionLimit(let path, let holder, let limit):
+      "\(holder.map(\.description) ?? "A reader") keeps an old version of \(path) alive, beyond the limit of \(limit). End "
+        + "its snapshots or that process, or raise the limit; a reader opened with the policy `revoke` can be cut off."
+    case .snapshotRevoked(let version):
+      "The snapshot of version \(version) was kept for too long, and a writer took its space back. Take a new snapshot."
     case .peersFull(let limit):
       "\(limit) processes have the store open, which is the most it admits. Close it in one of them."
     case .notFound(let path):

@@ -16,6 +16,11 @@ public enum StoreError: Error, Sendable, Equatable {
   case storeFull(path: String, limit: Int)
   /// Every reader slot is taken by a snapshot that somebody holds.
   case slotsFull(holders: [PeerInfo])
+  /// A reader keeps more of the past alive than this process's retention limit allows, and its version cannot be taken
+  /// away. Nothing was changed.
+  case retentionLimit(path: String, holder: PeerInfo?, limit: String)
+  /// The version was taken away, for a writer's retention limit: nothing more can be read from it.
+  case snapshotRevoked(version: UInt64)
   /// As many processes as the store admits have it open.
   case peersFull(limit: Int)
 

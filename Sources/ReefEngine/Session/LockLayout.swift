@@ -88,6 +88,7 @@ package enum LockLayout {
     @inlinable package static var freshCount: Int { 4968 }
     @inlinable package static var reclaiming: Int { 4976 }
     @inlinable package static var waitingCount: Int { 4984 }
+    @inlinable package static var waitingBytes: Int { 4992 }
   }
 
   /// Statistics, counters only
@@ -100,6 +101,7 @@ package enum LockLayout {
     @inlinable package static var wakes: Int { 5160 }
     @inlinable package static var hints: Int { 5168 }
     @inlinable package static var leaked: Int { 5176 }
+    @inlinable package static var revocations: Int { 5184 }
   }
 
   @inlinable package static var maximumPeers: Int { 256 }
@@ -125,7 +127,7 @@ package enum LockLayout {
     @inlinable package static var pin: Int { 8 }  // 0 none, else version << 1 | follows (holds every later version too)
     @inlinable package static var root: Int { 16 }
     @inlinable package static var extents: Int { 24 }
-    @inlinable package static var since: Int { 32 }  // ns since 1970, when the pin was taken, 0 where nobody asked
+    @inlinable package static var revocation: Int { 32 }  // 0: refused, 1: admitted, 2: the pin was taken away
     @inlinable package static var idle: Int { 40 }  // 1: nobody reads by the pin any more
   }
 

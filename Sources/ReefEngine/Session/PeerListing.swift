@@ -47,7 +47,10 @@ struct PeerListing {
 
   /// When the version after `version` was made: since then holding it costs space. The ring remembers the last 2,048; of an
   /// older one it is known that it is held at least since the oldest of those.
-  private func since(_ version: UInt64) -> Double? {
+  private func since(_ version: UInt64) -> Double? { nanoseconds(since: version).map { Double($0) / 1e9 } }
+
+  /// The same in nanoseconds since 1970.
+  func nanoseconds(since version: UInt64) -> UInt64? {
     let newest = lock.loadAcquire(LockLayout.Control.visible) >> 1
     guard version < newest else { return nil }
     let oldest = newest >= UInt64(LockLayout.ringSize) ? newest - UInt64(LockLayout.ringSize) + 2 : 1
@@ -55,6 +58,6 @@ struct PeerListing {
       LockLayout.RingEntry.table
       + Int(max(version + 1, oldest) % UInt64(LockLayout.ringSize)) * LockLayout.RingEntry.size
     let time = lock.word(entry + LockLayout.RingEntry.time)
-    return time == 0 ? nil : Double(time) / 1e9
+    return time == 0 ? nil : time
   }
 }

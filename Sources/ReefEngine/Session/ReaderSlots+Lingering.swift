@@ -89,14 +89,15 @@ extension ReaderSlots {
   @usableFromInline let spare: UnsafeMutablePointer<UInt64>
   @usableFromInline let token: UInt64
 
-  package init(_ session: Session) {
+  /// `keeps`: whether slots go from one read to the next past the engine.
+  package init(_ session: Session, keeps: Bool = true) {
     usable = session.usable
     visible = session.slots.visible
     poisoned = session.lock.atomic(LockLayout.Control.poisoned)
     lingers = session.slots.lingers
     slots = session.lock.base + LockLayout.ReaderSlot.table
     spare = UnsafeMutableRawPointer(session.slots.spare).assumingMemoryBound(to: UInt64.self)
-    token = session.slots.token
+    token = keeps ? session.slots.token : 0
   }
 
   @inlinable @inline(__always)

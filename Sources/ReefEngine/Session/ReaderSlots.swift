@@ -194,6 +194,7 @@ package final class ReaderSlots: @unchecked Sendable {
       verdicts[owner] = dead
       guard dead, lock.compareExchange(place + LockLayout.ReaderSlot.owner, owner, own) else { continue }
       FaultPoint.step("slot.taken")
+      lock.set(place + LockLayout.ReaderSlot.revocation, 0)
       lock.set(place + LockLayout.ReaderSlot.pin, 0)
       lock.storeRelease(place + LockLayout.ReaderSlot.owner, 0)
       freed += 1
@@ -207,6 +208,7 @@ package final class ReaderSlots: @unchecked Sendable {
     for slot in 0..<LockLayout.maximumSlots {
       let place = address(slot)
       guard lock.word(place + LockLayout.ReaderSlot.owner) == own else { continue }
+      lock.set(place + LockLayout.ReaderSlot.revocation, 0)
       lock.set(place + LockLayout.ReaderSlot.pin, 0)
       lock.storeRelease(place + LockLayout.ReaderSlot.owner, 0)
     }

@@ -184,7 +184,9 @@ extension ReadView {
   /// Enters a node that the check of bounds did not let pass: where the store is not proven yet, it is proven here.
   @inline(never) @usableFromInline @_effects(releasenone)
   package func provenNode(_ entry: UInt64) -> NodeView? {
-    guard limit == 0, let verification = VerificationTable.find(base) else { return nil }
+    guard limit == 0 else { return nil }
+    if isRevocable { return revocableNode(entry) }
+    guard let verification = VerificationTable.find(base) else { return nil }
     return verification._withUnsafeGuaranteedRef { $0.node(entry) }
   }
 
@@ -196,13 +198,16 @@ extension ReadView {
 
   /// The first damage that was met in a store that is not proven.
   package var metDamage: StoreError? {
-    guard limit == 0, let verification = VerificationTable.find(base) else { return nil }
+    guard limit == 0 else { return nil }
+    if let revoked { return revoked }
+    guard let verification = VerificationTable.find(base) else { return nil }
     return verification._withUnsafeGuaranteedRef { $0.damage }
   }
 
   /// Why there is no node.
   @inline(never) @usableFromInline
   package func unproven(_ what: StaticString) -> StoreError {
+    if let error = revocationError(what) { return error }
     guard limit == 0, let verification = VerificationTable.find(base),
       let damage = verification._withUnsafeGuaranteedRef({ $0.damage })
     else { return damaged(what) }

@@ -183,6 +183,19 @@ extension Space {
     bin.storeBytes(of: pin, toByteOffset: LockLayout.Bin.pin, as: UInt64.self)
     bin.storeBytes(of: link, toByteOffset: LockLayout.Bin.head, as: UInt32.self)
     setControl(LockLayout.Control.waitingCount, control(LockLayout.Control.waitingCount) &+ 1)
+    setControl(LockLayout.Control.waitingBytes, control(LockLayout.Control.waitingBytes) &+ bytes(entry))
+  }
+
+  /// Bytes that a waiting block takes.
+  private func bytes(_ entry: UnsafeMutableRawPointer) -> UInt64 {
+    let ref = entry.load(fromByteOffset: LockLayout.Waiting.ref, as: UInt32.self)
+    let descriptor = descriptor(Int(ref >> 12))
+    if descriptor.load(as: UInt8.self) == ExtentState.slab {
+      let index = Int(descriptor.load(fromByteOffset: DataLayout.Descriptor.sizeClass, as: UInt8.self))
+      return index < classes.count ? UInt64(classes.geometry[index].size) : 0
+    }
+    let run = descriptor.load(fromByteOffset: DataLayout.Descriptor.runLength, as: UInt32.self)
+    return UInt64(run) << UInt64(DataLayout.extentShift)
   }
 
   /// Looks again at what a slot's pin held, once that pin is gone.
@@ -196,6 +209,10 @@ extension Space {
       let entry = waiting(Int(link &- 1))
       let next = entry.load(fromByteOffset: LockLayout.Waiting.next, as: UInt32.self)
       setControl(LockLayout.Control.waitingCount, control(LockLayout.Control.waitingCount) &- 1)
+      let bytes = bytes(entry)
+      setControl(
+        LockLayout.Control.waitingBytes,
+        control(LockLayout.Control.waitingBytes) &- min(bytes, control(LockLayout.Control.waitingBytes)))
       if place(link, entry, reclaimer) { freed &+= 1 }
       link = next
     }

@@ -154,6 +154,7 @@ extension Space {
     setControl(LockLayout.Control.freshTail, UInt64(live.last?.link ?? 0))
     setControl(LockLayout.Control.freshCount, UInt64(live.count))
     setControl(LockLayout.Control.waitingCount, 0)
+    setControl(LockLayout.Control.waitingBytes, 0)
   }
 
   private mutating func freeCut(_ ref: UInt32) {

@@ -70,7 +70,7 @@ extension ReadView {
   /// Kept out of line so that the checks inlined into every reader stay a compare and a branch.
   @inline(never) @usableFromInline
   package func damaged(_ what: StaticString) -> StoreError {
-    .damaged(path: SessionRegistry.path(mappedAt: base) ?? "", what: what.description)
+    revocationError(what) ?? .damaged(path: SessionRegistry.path(mappedAt: base) ?? "", what: what.description)
   }
 }
 

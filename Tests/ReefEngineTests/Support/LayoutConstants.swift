@@ -252,6 +252,7 @@ let layoutConstants: [String: [String: UInt64]] = [
     "freshCount": UInt64(LockLayout.Control.freshCount),
     "reclaiming": UInt64(LockLayout.Control.reclaiming),
     "waitingCount": UInt64(LockLayout.Control.waitingCount),
+    "waitingBytes": UInt64(LockLayout.Control.waitingBytes),
   ],
   "DataLayout.Record": [
     "checksum": UInt64(DataLayout.Record.checksum),
@@ -309,6 +310,7 @@ let layoutConstants: [String: [String: UInt64]] = [
     "wakes": UInt64(LockLayout.Statistics.wakes),
     "hints": UInt64(LockLayout.Statistics.hints),
     "leaked": UInt64(LockLayout.Statistics.leaked),
+    "revocations": UInt64(LockLayout.Statistics.revocations),
   ],
   "LockLayout.Peer": [
     "table": UInt64(LockLayout.Peer.table),
@@ -330,7 +332,7 @@ let layoutConstants: [String: [String: UInt64]] = [
     "pin": UInt64(LockLayout.ReaderSlot.pin),
     "root": UInt64(LockLayout.ReaderSlot.root),
     "extents": UInt64(LockLayout.ReaderSlot.extents),
-    "since": UInt64(LockLayout.ReaderSlot.since),
+    "revocation": UInt64(LockLayout.ReaderSlot.revocation),
     "idle": UInt64(LockLayout.ReaderSlot.idle),
   ],
   "LockLayout.RingEntry": [

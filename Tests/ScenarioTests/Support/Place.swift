@@ -33,12 +33,15 @@ final class Place: @unchecked Sendable {
   static let blocks = TypeSchema(
     "Block", [PropertySchema("id", .int64), PropertySchema("text", .string), PropertySchema("sum", .int64)], key: 0)
 
-  func engine(_ durability: Durability = .memory, redo: RedoShape = RedoShape()) throws -> Engine {
+  func engine(_ durability: Durability = .memory, redo: RedoShape = RedoShape(), retention: Retention? = nil) throws
+    -> Engine
+  {
     var options = Session.Options(location: store.hasPrefix("/") ? .file(store) : .memory(store))
     options.peerName = "test"
     options.openTimeout = .seconds(10)
     var configuration = EngineConfiguration(session: options, durability: durability)
     configuration.redo = redo
+    configuration.retention = retention
     return try Engine.open(configuration, Schema([Place.counters, Place.blocks]))
   }
 

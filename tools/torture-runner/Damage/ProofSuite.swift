@@ -3,10 +3,11 @@ import ReefEngine
 import ReefSystem
 
 /// What it costs to hold nodes against their checksums: the same reads of a store on a disk in the session that made it
-/// (nothing to prove), in a later one at once, again in the same snapshot, and once the version is proven.
+/// (nothing to prove), in a later one at once, again in the same snapshot, and once the version is proven. And what a
+/// snapshot costs that may be taken away, which is read from copies.
 enum ProofSuite {
   static let suite = Suite(
-    name: "proof", summary: "not a search: what proving the nodes of a reopened store costs its readers", run: run)
+    name: "proof", summary: "not a search: what proving nodes, and admitting revocation, costs readers", run: run)
 
   private static let type = TypeSchema(
     "Item", [PropertySchema("id", .int64), PropertySchema("quantity", .int64), PropertySchema("name", .string)], key: 0)
@@ -17,17 +18,19 @@ enum ProofSuite {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let path = folder + "/jobs.reef"
-    func open() throws -> Engine {
-      try Engine.open(
-        EngineConfiguration(session: Session.Options(location: .file(path)), durability: .memory), Schema([type]))
+    func open(_ retention: Retention? = nil) throws -> Engine {
+      var configuration = EngineConfiguration(
+        session: Session.Options(location: .file(path)), durability: .memory)
+      configuration.retention = retention
+      return try Engine.open(configuration, Schema([type]))
     }
     var report = Report(suite: suite.name, seed: "\(request.seed)", columns: ["scan µs", "lookup ns", "open µs"])
     report.hasTotal = false
     var random = Mix(request.seed)
     let keys = (0..<100_000).map { _ in Int64(random.below(Int(count))) }
 
-    func row(_ name: String, _ engine: Engine, _ pin: borrowing Pin, open: UInt64 = 0) throws {
-      let table = try pin.view.table(0)
+    func row(_ name: String, _ view: ReadView, open: UInt64 = 0) throws {
+      let table = try view.table(0)
       let began = Board.now
       let sum = try table.aggregate(column: 1, in: type).sum
       let scanned = Board.now
@@ -61,8 +64,8 @@ enum ProofSuite {
     try transaction.commit()
     do {
       let pin = try made.pin()
-      try row("warm-up", made, pin)
-      try row("made in this session", made, pin)
+      try row("warm-up", pin.view)
+      try row("made in this session", pin.view)
     }
     made.close()
     let began = Board.now
@@ -70,13 +73,21 @@ enum ProofSuite {
     let opened = Board.now - began
     do {
       let pin = try engine.pin()
-      try row("reopened, first time", engine, pin, open: opened)
-      try row("the same snapshot", engine, pin)
+      try row("reopened, first time", pin.view, open: opened)
+      try row("the same snapshot", pin.view)
     }
     let limit = Board.now + 20_000_000_000
     while let verification = engine.session.verification, !verification.isProven, Board.now < limit { usleep(2000) }
     let pin = try engine.pin()
-    try row("once proven", engine, pin)
+    try row("once proven", pin.view)
+    let revocable = try open(Retention(policy: .revoke))
+    defer { revocable.close() }
+    let slot = try revocable.claimSlot()
+    defer { revocable.closeSlot(slot) }
+    var view = pin.view
+    try revocable.pinNewest(slot, &view)
+    try row("revocable, first time", view)
+    try row("revocable, again", view)
     return report
   }
 }
