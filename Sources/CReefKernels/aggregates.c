@@ -143,7 +143,7 @@ REEF_INLINE void add(reef_double_aggregate *into, double value) {
 REEF_INLINE void add_all(reef_double_aggregate *into, const double *values, uint32_t count) {
   uint32_t whole = count & ~7u;
   double parts[2], least, most;
-  if (whole && reef_sum_parts(values, whole, parts, &least, &most)) {
+  if (whole && reef_sum_parts(values, whole, &into->exponent, parts, &least, &most)) {
     reef_double_aggregate before = {.numbers = into->numbers, .least = into->least, .most = into->most};
     add(into, parts[0]);
     add(into, parts[1]);

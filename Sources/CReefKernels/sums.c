@@ -14,52 +14,56 @@ typedef int64_t mask_lanes __attribute__((ext_vector_type(8)));
 
 enum { width = 8 };
 
-REEF_CLONES int reef_sum_parts(const double *values, uint32_t count, double parts[2], double *least, double *most) {
-  const lanes absent = (lanes)0;
-  lanes low = (lanes)INFINITY, high = (lanes)-INFINITY;
-  mask_lanes ordered = ~(mask_lanes){0};
-  for (uint32_t i = 0; i < count; i += width) {
-    lanes v;
-    memcpy(&v, values + i, sizeof v);
-    ordered &= v == v;
-    low = v < low ? v : low;
-    high = v > high ? v : high;
-  }
-  int64_t all = ordered[0] & ordered[1] & ordered[2] & ordered[3] & ordered[4] & ordered[5] & ordered[6] & ordered[7];
-  double bottom = low[0], top = high[0];
-  for (int i = 1; i < width; i++) {
-    bottom = low[i] < bottom ? low[i] : bottom;
-    top = high[i] > top ? high[i] : top;
-  }
-  double size = fabs(bottom) > fabs(top) ? fabs(bottom) : fabs(top);
-  // Sums beyond the range, and parts below it, are left to the plain way.
-  if (!all || !(size < 0x1p+900) || (size < 0x1p-700 && size != 0)) return 0;
-  *least = bottom;
-  *most = top;
-  parts[0] = parts[1] = 0;
-  if (size == 0) return 1;
-  int exponent;
-  (void)frexp(size, &exponent);
+// The largest value is found in the same pass: it goes on with the power of two that fitted last time, and is done once more
+// where that was too small. NaN and infinities come out as a sum that is not a number.
+
+/// One pass with a power of two. False: it was too small for `size`, or something was left.
+REEF_INLINE int pass(const double *values, uint32_t count, int exponent, double parts[2], double *least, double *most,
+                     double *size) {
   const lanes sigma = (lanes)ldexp(1, exponent + 9);
   const lanes second = (lanes)ldexp(1, exponent + 9 - 44);
-  lanes sum = absent, rest_sum = absent;
+  lanes sum = (lanes)0, rest_sum = (lanes)0;
+  lanes low = (lanes)INFINITY, high = (lanes)-INFINITY;
   mask_lanes left = (mask_lanes){0};
   for (uint32_t i = 0; i < count; i += width) {
     lanes v;
     memcpy(&v, values + i, sizeof v);
+    low = v < low ? v : low;
+    high = v > high ? v : high;
     lanes part = (sigma + v) - sigma;
     lanes rest = v - part;
     lanes next = (second + rest) - second;
     sum += part;
     rest_sum += next;
-    left |= rest != next;
+    left |= (mask_lanes)rest ^ (mask_lanes)next;
   }
-  for (int i = 0; i < width; i++) {
-    if (left[i]) return 0;
-  }
-  for (int i = 0; i < width; i++) {
+  double bottom = low[0], top = high[0];
+  int64_t any = left[0];
+  parts[0] = sum[0];
+  parts[1] = rest_sum[0];
+  for (int i = 1; i < width; i++) {
+    bottom = low[i] < bottom ? low[i] : bottom;
+    top = high[i] > top ? high[i] : top;
+    any |= left[i];
     parts[0] += sum[i];
     parts[1] += rest_sum[i];
   }
-  return 1;
+  *least = bottom;
+  *most = top;
+  *size = fabs(bottom) > fabs(top) ? fabs(bottom) : fabs(top);
+  // A rest of -0 is no rest.
+  return !(any & INT64_MAX) && *size <= ldexp(1, exponent);
+}
+
+REEF_CLONES int reef_sum_parts(const double *values, uint32_t count, int *exponent, double parts[2], double *least,
+                               double *most) {
+  double size;
+  if (pass(values, count, *exponent, parts, least, most, &size)) return parts[0] - parts[0] == 0;
+  // Sums beyond the range, and parts below it, are left to the plain way. NaN compares with nothing.
+  if (!(size < 0x1p+900) || size < 0x1p-700) return 0;
+  int fitting;
+  (void)frexp(size, &fitting);
+  if (fitting == *exponent) return 0;
+  *exponent = fitting;
+  return pass(values, count, fitting, parts, least, most, &size) && parts[0] - parts[0] == 0;
 }

@@ -79,6 +79,8 @@ typedef struct {
   /// NaN aside; count of numbers seen.
   uint64_t numbers;
   double least, most;
+  /// What `reef_sum_parts` guesses by.
+  int exponent;
 } reef_double_aggregate;
 
 void reef_aggregate_begin(reef_double_aggregate *into);

@@ -62,6 +62,8 @@ package struct ColumnAggregate {
     return type == .float ? .float(Float(real)) : type == .date ? .date(real) : .double(real)
   }
 
+  /// Eight bytes a value, however small it is.
+  fileprivate var isWide: Bool { type == .double || type == .date }
   private var isReal: Bool { type == .double || type == .date || type == .float }
   private var isInteger: Bool {
     switch type {
@@ -160,7 +162,8 @@ extension TableView {
         return true
       }
     } else {
-      try forEachSelection(where: predicate) { (leaf, rows) throws(StoreError) in
+      let reading = (column: column, lines: result.isWide ? 33 : 8)
+      try forEachSelection(where: predicate, reading: reading) { (leaf, rows) throws(StoreError) in
         try result.add(leaf.column(column), rows, isOptional: property.isOptional)
         return true
       }

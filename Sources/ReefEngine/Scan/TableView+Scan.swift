@@ -3,27 +3,29 @@ import CReefKernels
 extension LeafView {
   /// Fetches the beginning of a column; the processor follows from there.
   @inline(__always)
-  func prefetch(_ column: Int) {
+  func prefetch(_ column: Int, lines: Int = 4) {
     let offset = (columnEntry(column) & 0xffff_ffff) &<< UInt64(DataLayout.grainShift)
     let at = view.base + Int(truncatingIfNeeded: offset)
-    reef_prefetch(at)
-    reef_prefetch(at + 64)
-    reef_prefetch(at + 128)
-    reef_prefetch(at + 192)
+    var line = 0
+    while line < lines {
+      reef_prefetch(at + line &* 64)
+      line &+= 1
+    }
   }
 }
 
 extension TableView {
   /// Calls `body` with each leaf that holds matches, and which rows they are, in key order until it returns false.
-  /// Without a condition every row matches.
+  /// Without a condition every row matches. `reading`: a column that `body` looks at, and how many lines of it are worth
+  /// fetching ahead.
   @inline(__always)
   package func forEachSelection(
-    where predicate: CompiledPredicate? = nil,
+    where predicate: CompiledPredicate? = nil, reading: (column: Int, lines: Int) = (0, 0),
     _ body: (LeafView, Selection) throws(StoreError) -> Bool
   ) throws(StoreError) {
-    guard let predicate else { return try forEachSelection(ofAll: nil, body) }
+    guard let predicate else { return try forEachSelection(ofAll: nil, reading, body) }
     if let keys = try candidates(for: predicate) { return try forEachSelection(of: keys, where: predicate, body) }
-    if predicate.keyRanges.isAll { return try forEachSelection(ofAll: predicate, body) }
+    if predicate.keyRanges.isAll { return try forEachSelection(ofAll: predicate, reading, body) }
     var cursor = SelectionCursor(self, where: predicate)
     while let (leaf, rows) = try cursor.next() {
       guard try body(leaf, rows) else { return }
@@ -33,7 +35,8 @@ extension TableView {
   /// One leaf ahead: while a leaf is scanned, the columns of the next one are on their way from memory.
   @inline(__always)
   private func forEachSelection(
-    ofAll predicate: CompiledPredicate?, _ body: (LeafView, Selection) throws(StoreError) -> Bool
+    ofAll predicate: CompiledPredicate?, _ reading: (column: Int, lines: Int),
+    _ body: (LeafView, Selection) throws(StoreError) -> Bool
   ) throws(StoreError) {
     var cursor = leaves()
     guard var leaf = try cursor.next() else { return }
@@ -48,6 +51,8 @@ extension TableView {
           following.prefetch(left.trailingZeroBitCount)
           left &= left &- 1
         }
+        if reading.lines > 0 { following.prefetch(reading.column, lines: reading.lines) }
+        cursor.prefetchUpcoming(1)
       }
       var selection = Selection(count: leaf.count)
       if let node { selection = try node.select(leaf, selection) }
