@@ -25,6 +25,7 @@ protocol Command {
   static var commands: [any Command.Type] {
     [
       InfoCommand.self, PeersCommand.self, TailCommand.self, GetCommand.self, QueryCommand.self, DumpCommand.self,
+      CheckCommand.self, SalvageCommand.self,
     ]
   }
 

@@ -71,6 +71,7 @@ package enum File {
   }
 
   package static func truncate(_ descriptor: Int32, to size: Int, path: String? = nil) throws(SystemError) {
+    try checkLimit(size, "ftruncate", path)
     try systemCall("ftruncate", path) { reef_ftruncate(descriptor, Int64(size)) }
   }
 
@@ -78,6 +79,7 @@ package enum File {
   ///
   /// A file system that cannot reserve gets zeros written beyond the end of the file instead.
   package static func allocate(_ descriptor: Int32, offset: Int, length: Int, path: String? = nil) throws(SystemError) {
+    try checkLimit(offset + length, "fallocate", path)
     do {
       try systemCall("fallocate", path) { reef_fallocate(descriptor, Int64(offset), Int64(length)) }
     } catch  where error.errno == EOPNOTSUPP {
@@ -85,6 +87,18 @@ package enum File {
       guard offset + length > size else { throw error }
       try writeZeros(descriptor, from: min(offset, size), to: offset + length, path: path)
     }
+  }
+
+  /// Largest size that this process may give a file (`ulimit -f`).
+  package static var sizeLimit: Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else { return .max }
+    return Int(clamping: limit.rlim_cur)
+  }
+
+  /// Asked before the kernel is: beyond the limit it sends SIGXFSZ, which ends a process that is not prepared.
+  private static func checkLimit(_ end: Int, _ call: String, _ path: String?) throws(SystemError) {
+    if end > sizeLimit { throw SystemError(call: call, errno: EFBIG, path: path) }
   }
 
   static func writeZeros(_ descriptor: Int32, from: Int, to end: Int, path: String?) throws(SystemError) {
@@ -116,6 +130,7 @@ package enum File {
   package static func write(
     _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, at offset: Int, synchronous: Bool = false, path: String? = nil
   ) throws(SystemError) {
+    try checkLimit(offset + bytes.count, "pwrite", path)
     var done = 0
     while done < bytes.count {
       guard let base = bytes.baseAddress else { return }

@@ -159,4 +159,38 @@ import Testing
     #expect(result.output.hasPrefix("USE  reef \(command) STORE"))
     #expect(try await reef("--help").output.contains("  \(command)"))
   }
+
+  @Test func checkAndSalvage() async throws {
+    defer { end() }
+    #expect(try await reef("check", path).output.contains("is sound"))
+    let other = folder + "/other.reef"
+    do {
+      let store = try Store(at: other, models: Parcel.self)
+      try await store.write { transaction in
+        for index in 0..<2000 {
+          try transaction.insert(
+            Parcel(
+              code: "P\(index)", town: "Kiel", grams: index, isPaid: true, note: nil, sent: Date(), seal: Data([1])))
+        }
+      }
+    }
+    let sound = try await reef("check", other)
+    #expect(sound.status == 0 && sound.output.contains("2,000 objects"), "\(sound.output)")
+    #expect(try await reef("check", folder + "/nothing").status == 2)
+    #expect(try await reef("salvage", other, other).status == 2)
+    // A hundred bytes in the middle of what is in use.
+    let file = try FileHandle(forUpdating: URL(fileURLWithPath: other))
+    let size = try file.seekToEnd()
+    for place in stride(from: UInt64(70_000), to: size, by: 4096 * 3) {
+      try file.seek(toOffset: place)
+      try file.write(contentsOf: Data(repeating: 0xA5, count: 100))
+    }
+    try file.close()
+    let damaged = try await reef("check", other)
+    #expect(damaged.status == 1, "\(damaged.output)")
+    let out = folder + "/out.reef"
+    let salvaged = try await reef("salvage", other, out)
+    #expect(salvaged.status == 1, "\(salvaged.output)")
+    if FileManager.default.fileExists(atPath: out) { #expect(try await reef("check", out).status == 0) }
+  }
 }

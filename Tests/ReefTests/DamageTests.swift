@@ -58,6 +58,58 @@ import Testing
     }
   }
 
+  /// The header's flag that says that there are checksums is lost as well: the slots know better.
+  @Test func checksumsAreNotSwitchedOff() throws {
+    try withDamaged { path in
+      var file = try Data(contentsOf: URL(fileURLWithPath: path))
+      let plain = file
+      // Whichever bit of the header it is.
+      for bit in 0..<(64 * 8) {
+        file = plain
+        file[bit / 8] ^= 1 << UInt8(bit % 8)
+        try file.write(to: URL(fileURLWithPath: path))
+        guard let store = try? Store(at: path, models: LogLine.self) else { continue }
+        let lines = try store.snapshot().objects(LogLine.self)
+        #expect(!lines.contains { $0.text.hasPrefix("terrible") }, "bit \(bit)")
+      }
+    }
+  }
+
+  /// The three levels of verification: believed, met when read, refused at once by name.
+  @Test func levels() throws {
+    try withDamaged { path in
+      func open(_ level: Store.Verification) throws -> Store {
+        var configuration = Store.Configuration(location: .file(path), models: [LogLine.self])
+        configuration.verification = level
+        return try Store(configuration)
+      }
+      do {
+        _ = try open(.full)
+        Issue.record("a damaged store was handed out")
+      } catch StoreError.damaged(let place, let what) {
+        #expect(place.hasSuffix("logs.reef") && what.hasPrefix("LogLine, "), "\(what)")
+      }
+      do {
+        let snapshot = try open(.header).snapshot()
+        #expect(!snapshot.objects(LogLine.self).contains { $0.text.hasPrefix("terrible") })
+        #expect(snapshot.damage != nil)
+      }
+      let snapshot = try open(.none).snapshot()
+      #expect(snapshot.objects(LogLine.self).contains { $0.text == "terrible line 50" })
+    }
+    // A sound one opens with all of them.
+    let folder = NSTemporaryDirectory() + "reef-sound-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    for level in [Store.Verification.none, .header, .full, .full] {
+      var configuration = Store.Configuration(location: .file(folder + "/a.reef"), models: [LogLine.self])
+      configuration.verification = level
+      let store = try Store(configuration)
+      try store.write { try $0.insert(LogLine(text: "one more", level: 1)) }
+      #expect(try store.snapshot().damage == nil)
+    }
+  }
+
   /// A leaf that cannot be entered: its objects are counted, but not found.
   @Test func walksByPositionDoNotTrap() throws {
     try withDamaged { path in

@@ -1,7 +1,8 @@
 import Foundation
-import ReefEngine
 import ReefSystem
 import Testing
+
+@testable import ReefEngine
 
 @Suite(.serialized) struct SpaceTests {
   /// Everybody dies in the middle of things: the next session starts at once, and a pass beside normal work finds what
@@ -27,6 +28,32 @@ import Testing
       try engine.set([0: Int64.random(in: 0...1_000_000)])
     }
     try Invariants.check(engine, "after the mark pass", allowLeaks: false)
+    engine.close()
+  }
+
+  /// The pass begins while a commit waits for the disk: what that replaced waits already, and is in the tree that is walked.
+  @Test func markPassBehindACommitThatWaits() throws {
+    let place = try Place(.disk)
+    let engine = try place.engine(.full, redo: KilledRingTests.shape)
+    if engine.session.data.isTmpfs { return }
+    try engine.set(Dictionary(uniqueKeysWithValues: (0..<600).map { (Int64($0), Int64($0)) }))
+    for value in 0..<4 { try engine.set([1: Int64(value)]) }
+    let writer = try place.worker(
+      "commit", "1", "full", environment: ["REEF_STOP": "append.copied:1", "REEF_RING": "\(KilledRingTests.ring)"])
+    #expect(writer.reply() == "ready")
+    for _ in 0..<5000 where writer.state != "T" { usleep(1000) }
+    let lock = engine.session.lock
+    #expect(lock.word(LockLayout.Control.tip) > engine.newestVersion, "its commit is not visible yet")
+    lock.set(LockLayout.Control.needsMark, 1)
+    engine.maintenance.owe()
+    let end = Date().addingTimeInterval(20)
+    while lock.word(LockLayout.Control.needsMark) | lock.word(LockLayout.Control.marking) != 0, Date() < end {
+      usleep(1000)
+    }
+    #expect(lock.word(LockLayout.Control.needsMark) | lock.word(LockLayout.Control.marking) == 0, "the pass ended")
+    writer.goOn()
+    #expect(writer.rest().last == "closed")
+    try Invariants.check(engine, "after the pass")
     engine.close()
   }
 

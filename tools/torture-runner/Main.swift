@@ -32,6 +32,8 @@ struct Torture {
       return
     }
     do {
+      if words.first == "--victim" { return try Victim.run(Array(words.dropFirst())) }
+      if words.first == "--history" { return try HistoryWorker.run(Array(words.dropFirst())) }
       if let at = words.firstIndex(of: "--worker") {
         try work(words, at)
         return

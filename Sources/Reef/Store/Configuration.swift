@@ -35,6 +35,8 @@ extension Store {
     public var isReadOnly = false
     /// Whether a store that is not there is made.
     public var createsStore = true
+    /// How much of a store that is there already is verified before it is believed.
+    public var verification: Verification = .header
     /// How much of the past readers may keep alive, and what happens to one that keeps more. Nil: the file grows.
     public var retention: Retention?
     /// Address space to reserve, in bytes, which bounds how large the store can become here; nil: 64 GiB.
@@ -50,6 +52,23 @@ extension Store {
           if case .memory = location { .memory } else { .full }
         }()
     }
+  }
+
+  /// How much of a store that is there already is verified before it is believed.
+  ///
+  /// Nodes of stores on a disk carry checksums. Those of stores in memory do not: what could damage them takes them along.
+  public enum Verification: Sendable, Hashable {
+    /// What opening needs: header, slots, the redo ring, and after a crash what is newer than the durable version. Damage
+    /// elsewhere may be read as wrong values. For data that is checked by other means.
+    case none
+    /// That, and each node when it is read or changed for the first time in a session. Reading costs the same once a node is
+    /// proven, opening always. Damage throws ``StoreError/damaged(path:what:)`` where reading throws, and is noted in
+    /// ``Snapshot/damage`` where it does not.
+    case header
+    /// All that the newest version reaches, as `reef check` does, before the store is handed out: objects against their
+    /// counts and indexes too. Opening takes as long as reading everything; throws ``StoreError/damaged(path:what:)``, which
+    /// names the first problem.
+    case full
   }
 
   /// Where pages lie on a machine with several memory nodes.
@@ -89,6 +108,7 @@ extension Store.Configuration {
     }
     options.create = createsStore
     options.readOnly = isReadOnly
+    options.verifiesNodes = verification != .none
     options.openTimeout = deadline
     options.peerName = name ?? ""
     options.numa = numa.policy
@@ -97,6 +117,7 @@ extension Store.Configuration {
     if case .memory = location { isMemory = true }
     var configuration = EngineConfiguration(session: options, durability: isMemory ? .memory : durability)
     configuration.retention = retention?.limits
+    configuration.verifiesAll = verification == .full
     return configuration
   }
 

@@ -99,6 +99,15 @@ enum Recovery {
     guard fits(newest, size) else {
       throw .damaged(path: data.path, what: "the file is shorter than version \(newest.version) says")
     }
+    // The slot has a checksum, the header has none: a flipped bit there must not switch all others off.
+    let hasLostFlag = newest.root >> 32 != 0 && !header.isChecked
+    if hasLostFlag {
+      if building.options.readOnly {
+        throw .damaged(
+          path: data.path, what: "the header does not say that nodes have checksums; opened for writing it will")
+      }
+      header.flags |= DataLayout.HeaderFlag.checked
+    }
     let replay = try Replay(after: newest, in: data)
     var picked = replay.reached
     var isReplayed = !replay.isEmpty
@@ -166,7 +175,7 @@ enum Recovery {
       return
     }
     try storing(data.path) { () throws(SystemError) in try data.makeWritable() }
-    if changesPolicy { header.write(to: data.base) }
+    if changesPolicy || hasLostFlag { header.write(to: data.base) }
     reset(building.lock, slot: slot, extents: picked.extents, isTmpfs: data.isTmpfs)
     building.lock.set(LockLayout.Control.oldExtents, oldExtents)
     if slot.ringLength != 0 {

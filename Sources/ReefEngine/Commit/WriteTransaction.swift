@@ -44,11 +44,15 @@ package final class WriteTransaction: @unchecked Sendable {
     return true
   }
 
-  /// Drops all changes.
+  /// Drops all changes. It has seen the version that it began with: where that waits for the disk still, so does this, or
+  /// what this process reads next would be older.
   package func rollback() {
     guard isActive else { return }
     isActive = false
-    if engine.session.isUsable { writer.rollback() }
+    guard engine.session.isUsable else { return }
+    let base = state.pointee.space.version &- 1
+    writer.rollback()
+    engine.awaitSeen(base)
   }
 
   @inline(__always)

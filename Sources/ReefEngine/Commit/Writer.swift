@@ -104,7 +104,7 @@ package final class Writer: @unchecked Sendable {
       let fresh = lock.word(Control.freshCount)
       if fresh >= state.pointee.nextPass {
         reclaim()
-      } else if state.pointee.nextPass &- fresh > UInt64(LockLayout.maximumSlots) {
+      } else if state.pointee.nextPass &- fresh > UInt64(LockLayout.maximumSlots) * 2 {
         // Another process made the queue shorter.
         state.pointee.nextPass = fresh &+ Writer.reclaimThreshold
       }
@@ -175,11 +175,11 @@ package final class Writer: @unchecked Sendable {
       state.pointee.space.reclaim(&state.pointee.reclaimer)
     }
     // Whoever lost a version may be loading from it this very moment, and throw it away: but a hole could be a signal.
-    if freed > 0, !session.slots.anyoneIsRevoked { state.pointee.space.punchSome() }
+    if freed > 0, state.pointee.space.wantsPunch, !session.slots.anyoneIsRevoked { state.pointee.space.punchSome() }
     // Reading all slots is worth it only for as many new entries: what a following reader holds may stay in the queue.
     state.pointee.nextPass =
       lock.word(LockLayout.Control.freshCount)
-      &+ max(Writer.reclaimThreshold, lock.word(LockLayout.Control.slotsInUse) &>> 2)
+      &+ max(Writer.reclaimThreshold, lock.word(LockLayout.Control.slotsInUse))
   }
 
   /// The transaction adds or changes something: the reserve is not for it.

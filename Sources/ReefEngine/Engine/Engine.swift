@@ -75,6 +75,7 @@ package final class Engine: @unchecked Sendable {
     // A full commit whose process died before anybody could see it: any process leads.
     let tip = session.lock.loadAcquire(LockLayout.Control.tip)
     if !session.options.readOnly, tip > session.newestVersion { try engine.append.confirm(tip) }
+    if configuration.verifiesAll { try engine.verifyAll() }
     try engine.declare(schema)
     engine.maintenance.start()
     return engine
@@ -220,6 +221,7 @@ package final class Engine: @unchecked Sendable {
       version = try writer.commit(isFull: isFull, at: now)
     } catch {
       writer.rollback()
+      awaitSeen(base)
       throw error
     }
     afterCommit(durability)
@@ -230,6 +232,12 @@ package final class Engine: @unchecked Sendable {
     let needed = version ?? base
     if writer.lock.loadAcquire(LockLayout.Control.visible) >> 1 < needed { try append.confirm(needed) }
     return needed
+  }
+
+  /// Returns once others can see a version that a transaction was based on. After a failed sync nobody ever will.
+  @inline(__always)
+  func awaitSeen(_ version: UInt64) {
+    if session.lock.loadAcquire(LockLayout.Control.visible) >> 1 < version { try? append.confirm(version) }
   }
 
   @inline(__always)

@@ -19,6 +19,8 @@ package struct EngineConfiguration: Sendable {
   package var durability: Durability
   package var redo = RedoShape()
   package var retention: Retention?
+  /// Whether everything is verified before the store is handed out.
+  package var verifiesAll = false
   package var numa: NumaPolicy { session.numa }
 
   package init(session: Session.Options, durability: Durability = .full) {

@@ -15,7 +15,8 @@ extension StoreError: CustomStringConvertible {
       "The file system of \(path) has no room for \(needed) more bytes. Nothing was changed. Free space there, or delete "
         + "objects: deleting works on a full disk."
     case .storeFull(let path, let limit):
-      "\(path) cannot grow beyond \(limit) bytes. Delete objects, or raise the limit on address space (ulimit -v)."
+      "\(path) cannot grow beyond \(limit) bytes. Delete objects, or raise the limits of the process "
+        + "on address space and file sizes (ulimit -v, -f)."
     case .slotsFull(let holders):
       "All reader slots are taken. End some of the snapshots held by "
         + holders.map(\.description).joined(separator: ", ") + "."
@@ -78,7 +79,7 @@ extension StoreError {
     if error.isOutOfSpace {
       self = .outOfSpace(path: path, needed: needed)
     } else if error.errno == EFBIG {
-      self = .storeFull(path: path, limit: needed)
+      self = .storeFull(path: path, limit: File.sizeLimit < .max ? File.sizeLimit : needed)
     } else if error.isPermission || error.errno == ELOOP {
       self = .permission(path: path, reason: error.errno == ELOOP ? "it is a symbolic link" : error.description)
     } else if error.errno == ENOENT || error.errno == ENOTDIR {

@@ -18,6 +18,8 @@ package final class Session: @unchecked Sendable {
     package var create = true
     /// This process never writes objects. The lock file is written all the same.
     package var readOnly = false
+    /// Whether nodes of an existing store are held against their checksums when they are first entered.
+    package var verifiesNodes = true
     /// How long others may be opening or repairing it.
     package var openTimeout = Duration.seconds(30)
     /// What others see this process under; empty: the program's name.
@@ -66,7 +68,7 @@ package final class Session: @unchecked Sendable {
   private init(place: StorePlace, options: Options, parts: SessionOpening.Parts) throws(StoreError) {
     let lock = parts.lockFile.memory
     let table = PeerTable(lock: lock, locks: parts.locks)
-    verification = try Verification(parts.data, lock)
+    verification = options.verifiesNodes ? try Verification(parts.data, lock) : nil
     trust = verification?.trust ?? Space.trusted
     let me = try table.join(name: options.peerName)
     let page = try storing(place.path) { () throws(SystemError) in

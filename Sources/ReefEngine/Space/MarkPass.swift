@@ -43,7 +43,7 @@ struct MarkPass: ~Copyable {
     marks = Array(repeating: nil, count: extents)
     lock.set(LockLayout.Control.marking, 1)
     lock.set(LockLayout.Control.needsMark, 0)
-    markKnown()
+    let known = known()
     writer.finishUnchanged()
     FaultPoint.step("mark.based")
 
@@ -52,6 +52,9 @@ struct MarkPass: ~Copyable {
       lock.set(LockLayout.Control.needsMark, 1)
       return false
     }
+    // Only now: behind a commit that waits for the disk, what it replaced waits already and is still in the base version's
+    // tree. Marked before, it would have been taken for visited, and nothing below it been marked.
+    for ref in known { _ = set(ref) }
     FaultPoint.step("mark.marked")
     if !unknown.isEmpty {
       try writer.begin(.after(.seconds(5)))
@@ -117,19 +120,21 @@ struct MarkPass: ~Copyable {
   }
 
   /// What waits or lies in a magazine at this moment.
-  private mutating func markKnown() {
+  private func known() -> [UInt32] {
+    var known: [UInt32] = []
     let lock = session.lock
     let count = min(Int(lock.word(LockLayout.Control.poolCount)), LockLayout.maximumWaiting)
     for index in 0..<count {
       let entry = LockLayout.Waiting.pool + index * LockLayout.Waiting.size
       let ref = lock.word32(entry + LockLayout.Waiting.ref)
-      if ref != 0 { _ = set(ref) }
+      if ref != 0 { known.append(ref) }
     }
     for index in 0..<SizeClasses.shared.count {
       let state = LockLayout.ClassState.table + index * LockLayout.ClassState.size
       let filled = min(Int(lock.word32(state + LockLayout.ClassState.filled)), LockLayout.magazineCapacity)
-      for at in 0..<filled { _ = set(lock.word32(state + LockLayout.ClassState.magazine + at * 4)) }
+      for at in 0..<filled { known.append(lock.word32(state + LockLayout.ClassState.magazine + at * 4)) }
     }
+    return known
   }
 
   /// Marks everything below the root. False: stopped or damaged.

@@ -272,13 +272,16 @@ extension Space {
     }
   }
 
+  /// Free extents that are kept, for the next writes.
+  private var kept: Int { max(8, extentCount / 64) }
+  /// Not at once: what is given back costs a page fault for each 4 KiB when it is wanted again.
+  var wantsPunch: Bool { Int(control(LockLayout.Control.freeExtents)) > kept * 2 }
+
   /// Gives storage of free extents back but for some that the next writes will want: a few at a time, recorded before it is
   /// done.
   package mutating func punchSome() {
     let free = Int(control(LockLayout.Control.freeExtents))
-    let kept = max(8, extentCount / 64)
-    // Not at once: what is given back costs a page fault for each 4 KiB when it is wanted again.
-    guard free > kept * 2 else { return }
+    guard wantsPunch else { return }
     for _ in 0..<min(16, free - kept) {
       guard let extent = popFree() else { return }
       let descriptor = descriptor(extent)

@@ -10,6 +10,9 @@ package struct Reclaimer: ~Copyable {
   /// Pins as this pass sees them, by slot; after the reader slots come the versions that disk slots may name.
   let pins: UnsafeMutablePointer<UInt64>
   var count = 0
+  /// Slots to look through for who holds a block: of neighbours that hold one version the first stands for all.
+  let holders: UnsafeMutablePointer<Int32>
+  var holderCount = 0
   /// Newest pin of all.
   var newest: UInt64 = 0
   /// Versions from here on are all held by following readers.
@@ -28,8 +31,13 @@ package struct Reclaimer: ~Copyable {
   package init() {
     pins = .allocate(capacity: LockLayout.Bin.count)
     pins.initialize(repeating: 0, count: LockLayout.Bin.count)
+    holders = .allocate(capacity: LockLayout.Bin.count)
+    holders.initialize(repeating: 0, count: LockLayout.Bin.count)
   }
-  deinit { pins.deallocate() }
+  deinit {
+    pins.deallocate()
+    holders.deallocate()
+  }
 
   /// Whether idle pins are worth a barrier on all processors: once in so many passes, sooner where much waits.
   mutating func isWorthABarrier(waiting: UInt64) -> Bool {
@@ -64,6 +72,8 @@ extension Space {
     var floor = UInt64.max
     var held = 0
     var lingering = 0
+    var holders = 0
+    var previous: UInt64 = 0
     let count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
     for slot in 0..<count {
       let place = LockLayout.ReaderSlot.table &+ slot &* LockLayout.ReaderSlot.size &+ LockLayout.ReaderSlot.pin
@@ -71,6 +81,11 @@ extension Space {
       let version = raw &>> 1
       reclaimer.pins[slot] = version
       if version == 0 { continue }
+      if version != previous {
+        reclaimer.holders[holders] = Int32(truncatingIfNeeded: slot)
+        holders &+= 1
+        previous = version
+      }
       if version > newest { newest = version }
       if version < oldest { oldest = version }
       if version < visible {
@@ -89,6 +104,7 @@ extension Space {
     disk[2] = control(LockLayout.Control.appending)
     newest = max(newest, disk[0], disk[1], disk[2])
     reclaimer.count = count
+    reclaimer.holderCount = holders
     reclaimer.newest = newest
     reclaimer.oldest = oldest
     reclaimer.floor = floor
@@ -154,7 +170,8 @@ extension Space {
   private func holder(_ made: UInt64, _ replaced: UInt64, _ reclaimer: borrowing Reclaimer) -> Int? {
     var best: UInt64 = 0
     var at = -1
-    for slot in 0..<reclaimer.count {
+    for index in 0..<reclaimer.holderCount {
+      let slot = Int(reclaimer.holders[index])
       let pin = reclaimer.pins[slot]
       if pin < replaced, pin > best {
         best = pin

@@ -77,7 +77,8 @@ package struct Space: ~Copyable {
 
   @inline(never)
   func provenNode(_ entry: UInt64) -> UnsafeMutableRawPointer? {
-    let view = ReadView(base: UnsafeRawPointer(base), limit: limit, root: 0, version: 0)
+    // Not `limit`, which another thread may have set meanwhile, by proving the rest: asked twice, it would be nowhere.
+    let view = ReadView(base: UnsafeRawPointer(base), limit: 0, root: 0, version: 0)
     return view.provenNode(entry).map { UnsafeMutableRawPointer(mutating: $0.pointer) }
   }
 

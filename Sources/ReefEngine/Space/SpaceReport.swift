@@ -13,10 +13,12 @@ package struct SpaceReport: Sendable, CustomStringConvertible {
   package var liveAndFree = 0
   package var waitingTwice = 0
   package var damaged = 0
+  /// A block that is wrong, for people.
+  package var example = ""
 
   package var description: String {
     "live \(live), waiting \(waiting), in magazines \(inMagazines), leaked \(leaked), live without bit "
-      + "\(liveWithoutBit), live and free \(liveAndFree), waiting twice \(waitingTwice), damaged \(damaged)"
+      + "\(liveWithoutBit), live and free \(liveAndFree), waiting twice \(waitingTwice), damaged \(damaged)\(example)"
   }
 }
 
@@ -72,7 +74,16 @@ extension Writer {
     }
     report.inMagazines = magazines.count
 
-    for ref in live where !hasBit(ref) { report.liveWithoutBit += 1 }
+    for ref in live where !hasBit(ref) {
+      report.liveWithoutBit += 1
+      let node = UnsafeRawPointer(data.base) + Int(ref) << DataLayout.grainShift
+      let stamp = node.load(fromByteOffset: DataLayout.Node.stamp, as: UInt64.self)
+      let extent = Int(ref >> 12)
+      report.example =
+        ": \(ref) of kind \(node.load(as: UInt8.self)), made in epoch \(stamp >> DataLayout.epochShift) by version "
+        + "\(stamp & DataLayout.versionMask), in extent \(extent) of \(state.pointee.space.extentCount) in state "
+        + "\(state.pointee.space.descriptor(extent).load(as: UInt8.self)), old below \(state.pointee.space.oldExtents)"
+    }
     for ref in waiting where !hasBit(ref) { report.liveWithoutBit += 1 }
     for extent in 1..<state.pointee.space.extentCount {
       for ref in usedBlocks(extent) where !live.contains(ref) && !waiting.contains(ref) && !magazines.contains(ref) {
