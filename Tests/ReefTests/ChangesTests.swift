@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Change sets: what an observer makes of them equals the result, always.
-@Suite(.timeLimit(.minutes(2))) struct ChangesTests {
+@Suite(.timeLimit(.minutes(15))) struct ChangesTests {
   /// The next event, within ten seconds.
   static func next<M: Model>(_ iterator: inout ChangeSequence<M>.Iterator) async throws -> Changes<M> {
     try #require(try await iterator.next())

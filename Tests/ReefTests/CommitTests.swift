@@ -2,7 +2,7 @@ import Foundation
 import Reef
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct CommitTests {
+@Suite(.timeLimit(.minutes(15))) struct CommitTests {
   @Test func everyCommitInOrder() async throws {
     let store = try Store(inMemory: freshName(), models: Spaceship.self, LogLine.self)
     let start = store.version

@@ -3,7 +3,7 @@ import Reef
 import Testing
 
 /// One object's changes: names, old and new values, deletion, and being made again.
-@Suite(.timeLimit(.minutes(2))) struct ObjectChangesTests {
+@Suite(.timeLimit(.minutes(15))) struct ObjectChangesTests {
   @Test func propertiesWithOldAndNewValues() async throws {
     let store = try Store(inMemory: freshName(), models: Spaceship.self)
     try await store.write { try $0.insert(Spaceship(id: 1, name: "one", maxSpeed: 10)) }

@@ -13,7 +13,7 @@ import Testing
 // README: end
 
 @Suite struct ReadmeTests {
-  @Test(.timeLimit(.minutes(1))) func exampleRuns() async throws {
+  @Test(.timeLimit(.minutes(15))) func exampleRuns() async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reef-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }

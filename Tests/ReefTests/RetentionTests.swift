@@ -3,7 +3,7 @@ import Reef
 import Testing
 
 /// Limits on what readers keep alive, through the typed API.
-@Suite(.timeLimit(.minutes(2))) struct RetentionTests {
+@Suite(.timeLimit(.minutes(15))) struct RetentionTests {
   private func store(_ policy: Store.Retention.Policy, _ name: String) throws -> Store {
     var configuration = Store.Configuration(location: .memory(name), models: [Spaceship.self])
     configuration.retention = Store.Retention(versions: 10, policy: policy)

@@ -3,7 +3,7 @@ import Testing
 
 /// Reads in a scope, snapshots that move on, and the transaction that write blocks share: all reuse one object from one
 /// use to the next, and none may show it to somebody who kept something.
-@Suite(.timeLimit(.minutes(2))) struct ScopeTests {
+@Suite(.timeLimit(.minutes(15))) struct ScopeTests {
   private func stored(_ body: (Store) throws -> Void) throws {
     try withFolder { folder in
       let store = try Store(at: folder + "/scope.reef", models: Spaceship.self)

@@ -3,7 +3,7 @@ import Reef
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct StoreTests {
+@Suite(.timeLimit(.minutes(15))) struct StoreTests {
   @Test func filesKeepWhatWasWritten() throws {
     try withFolder { folder in
       let path = folder + "/fleet.reef"
