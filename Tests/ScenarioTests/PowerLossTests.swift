@@ -5,7 +5,7 @@ import Testing
 /// up to three operations, and long ones at random: `reef-scenario powerLoss FOLDER SEED IMAGES-PER-EVENT 0 1
 /// FOLDER-FOR-IMAGES LONG-WORKLOADS OPERATIONS`.
 @Suite(.serialized) struct PowerLossTests {
-  @Test func slice() throws {
+  @Test func slice() async throws {
     let debug = URL(fileURLWithPath: Worker.executable)
     // Thousands of stores are opened: worth an optimised worker where there is one.
     let release = debug.deletingLastPathComponent().deletingLastPathComponent()
@@ -25,8 +25,17 @@ import Testing
     ]
     process.standardOutput = output
     try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    // Off the threads that tests share: they have deadlines. Half a minute is usual; one that hangs is ended.
+    let end = DispatchWorkItem { process.terminate() }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 400, execute: end)
+    let text = await withCheckedContinuation { done in
+      DispatchQueue.global().async {
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        done.resume(returning: text)
+      }
+    }
+    end.cancel()
     print("power loss: \(text)", terminator: "")
     #expect(process.terminationStatus == 0)
     #expect(text.contains(" failures 0 "), "seed \(seed): \(text)")

@@ -14,6 +14,8 @@ package final class Append: @unchecked Sendable {
   private let checkpoint: Checkpoint
   /// Called when the ring is half full: the time for a checkpoint beside the appends.
   var onHalfFull: () throws(StoreError) -> Void = {}
+  /// False for a test that stands in the middle of a checkpoint itself: where one is needed, `confirm` throws `busy`.
+  package var mayCheckpoint = true
   /// Room for a record; used under the append word.
   private var builder: RedoRecordBuilder?
   private var builderCapacity = 0
@@ -36,7 +38,7 @@ package final class Append: @unchecked Sendable {
     while lock.loadAcquire(Control.confirmed) < version {
       if lock.loadAcquire(Control.poisoned) != 0 { throw .poisoned(path: session.path) }
       guard ring.isUsable else {
-        try checkpoint.confirm(version)
+        try checkpoint(version)
         break
       }
       guard let taken = acquire(version) else {
@@ -52,11 +54,16 @@ package final class Append: @unchecked Sendable {
         throw error
       }
       session.appendWord.release()
-      if outcome == .needsCheckpoint { try checkpoint.confirm(version) }
+      if outcome == .needsCheckpoint { try checkpoint(version) }
     }
     // Visible follows under the writer word; a leader that died in between is stood in for.
     if lock.loadAcquire(Control.visible) >> 1 < version { try checkpoint.advance() }
     if ring.length != 0, ring.isHalfFull, lock.word(Control.attempt) == 0 { try onHalfFull() }
+  }
+
+  private func checkpoint(_ version: UInt64) throws(StoreError) {
+    guard mayCheckpoint else { throw .busy(holder: nil) }
+    try checkpoint.confirm(version)
   }
 
   private func acquire(_ version: UInt64) -> OwnedWord.Outcome? {
