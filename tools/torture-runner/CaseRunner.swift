@@ -114,7 +114,13 @@ final class Child {
     try process.run()
   }
 
-  var isRunning: Bool { process.isRunning }
+  private var known: ChildEnd?
+  private func end(wait: Bool) -> ChildEnd? {
+    if known == nil { known = ChildEnd.of(process, wait: wait) }
+    return known
+  }
+
+  var isRunning: Bool { end(wait: false) == nil }
   func kill() {
     if wasKilled { return }
     wasKilled = true
@@ -122,13 +128,11 @@ final class Child {
   }
 
   var isWell: Bool {
-    process.waitUntilExit()
-    return process.terminationReason == .exit && process.terminationStatus == 0
+    end(wait: true)?.isWell ?? false
   }
   var ending: String {
-    process.waitUntilExit()
-    return process.terminationReason == .exit
-      ? "ended with status \(process.terminationStatus)" : "signal \(process.terminationStatus)"
+    guard let end = end(wait: true) else { return "ended" }
+    return end.isExit ? "ended with status \(end.status)" : "signal \(end.status)"
   }
 
   /// What it said about its cases.

@@ -135,19 +135,21 @@ enum HistorySuite {
       while engine.newestVersion - first < UInt64(wanted), Board.now < limit {
         usleep(UInt32(5_000 + random.below(40_000)))
         let at = random.below(living.count)
-        let isDone = !living[at].process.isRunning
-        if isDone, living[at].process.terminationReason == .exit, living[at].process.terminationStatus != 0 {
-          anomalies.append("a process ended with status \(living[at].process.terminationStatus)")
+        if let end = ChildEnd.of(living[at].process, wait: false) {
+          if end.isExit, end.status != 0 { anomalies.append("a process ended with status \(end.status)") }
+        } else {
+          kill(living[at].process.processIdentifier, SIGKILL)
+          _ = ChildEnd.of(living[at].process, wait: true)
+          kills += 1
         }
-        if !isDone { kill(living[at].process.processIdentifier, SIGKILL) }
-        living[at].process.waitUntilExit()
-        if !isDone { kills += 1 }
         living[at] = try start(path)
         logs.append(living[at].log)
       }
       for (process, _) in living {
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        process.waitUntilExit()
+        if ChildEnd.of(process, wait: false) == nil {
+          kill(process.processIdentifier, SIGKILL)
+          _ = ChildEnd.of(process, wait: true)
+        }
         kills += 1
       }
       return try logs.map { try HistoryLog($0, create: false).records() }

@@ -121,11 +121,12 @@ private struct KillRun {
   }
 
   private mutating func end(_ living: Living) {
-    if !living.process.isRunning {
-      failures.append("a \(living.role.rawValue) ended by itself, status \(living.process.terminationStatus)")
+    if let end = ChildEnd.of(living.process, wait: false) {
+      failures.append("a \(living.role.rawValue) ended by itself, status \(end.status)")
+    } else {
+      kill(living.process.processIdentifier, SIGKILL)
+      _ = ChildEnd.of(living.process, wait: true)
     }
-    kill(living.process.processIdentifier, SIGKILL)
-    living.process.waitUntilExit()
     if living.words[.wrong] != 0 { failures.append("a \(living.role.rawValue) saw what cannot be") }
     killed += 1
   }
