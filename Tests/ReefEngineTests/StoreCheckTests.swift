@@ -185,6 +185,33 @@ import Testing
     #expect(!report.isSound && report.problems.allSatisfy { $0.place.contains("index of size") }, "\(report.problems)")
   }
 
+  /// A blob that says it holds more than its node, in a file whose checksums fit: reading refuses it, and so does a check.
+  @Test func blobLongerThanItsNode() throws {
+    let folder = try Self.folder()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let sample = try Sample(folder + "/a.reef")
+    let image = try StoreImage(sample.path)
+    let view = image.view(try #require(image.versions.first?.slot))
+    // Object 0 has a long text.
+    let leaf = try #require(try view.table(0).leaf(for: 0))
+    var blobs: [UnsafeMutableRawPointer] = []
+    var nodes = [UnsafeMutableRawPointer(mutating: leaf.pointer)]
+    while let node = nodes.popLast() {
+      if NodeView(pointer: node, head: node.load(as: UInt64.self)).kind == NodeKind.blob { blobs.append(node) }
+      let isSound = NodeChildren.forEach(node) { (place) in
+        let ref = UInt32(truncatingIfNeeded: place.loadUnaligned(as: UInt64.self))
+        nodes.append(image.base + (Int(ref) << DataLayout.grainShift))
+      }
+      #expect(isSound)
+    }
+    let blob = try #require(blobs.first)
+    let length = Int(blob.load(as: UInt64.self) >> 32)
+    blob.storeBytes(
+      of: UInt64(length - DataLayout.Blob.data + 1), toByteOffset: DataLayout.Blob.bytes, as: UInt64.self)
+    let report = StoreCheck.run(view, isChecked: false)
+    #expect(report.problems.contains { $0.what == "a blob is longer than its node" }, "\(report.problems)")
+  }
+
   /// Random bytes: a check that says "sound" is right, and a salvage never takes what was not written. Both end.
   @Test func randomDamage() throws {
     let folder = try Self.folder()

@@ -114,15 +114,15 @@ import Testing
     defer { end() }
     let program = try Programs.built("reef")
     let path = path
-    let tail = Task { try await Programs.run(program, ["tail", path, "--commits", "2", "--seconds", "20"]) }
-    // It has begun once it is a peer.
-    for _ in 0..<400 where try store.peers.count < 2 { try await Task.sleep(for: .milliseconds(25)) }
-    try await Task.sleep(for: .milliseconds(200))
+    let tail = Task { try await Programs.run(program, ["tail", path, "--commits", "2"]) }
+    // It has begun once it holds every version from here on.
+    while try !store.peers.contains(where: { !$0.isSelf && $0.held.contains(where: \.holdsLater) }) {
+      try await Task.sleep(for: .milliseconds(25))
+    }
     try await store.write { transaction in
       try transaction.delete(Parcel.self, key: "P0")
       try transaction.update(Parcel.self, key: "P1") { $0.grams = 1 }
     }
-    try await Task.sleep(for: .milliseconds(300))
     try await store.write { try $0.update(Parcel.self, key: "P2") { $0.grams = 1 } }
     let result = try await tail.value
     #expect(result.status == 0, "\(result.output)")

@@ -109,10 +109,23 @@ package struct StoreCheck {
       report.note(offset, place, "a node is not what its parent's checksum says")
       return nil
     }
+    let node = NodeView(pointer: pointer, head: head)
+    guard isFilled(node) else {
+      report.note(offset, place, "a blob is longer than its node")
+      return nil
+    }
     if let isKnown, !isKnown(ref, length) { report.note(offset, place, "the records of free space do not know a node") }
     report.nodes += 1
     report.bytes += length
-    return NodeView(pointer: pointer, head: head)
+    return node
+  }
+
+  /// A blob counts its bytes apart from its node's length; what reads it holds one against the other, and so does a check.
+  private func isFilled(_ node: NodeView) -> Bool {
+    guard node.kind == NodeKind.blob else { return true }
+    guard node.length >= DataLayout.Blob.data else { return false }
+    let bytes = node.pointer.load(fromByteOffset: DataLayout.Blob.bytes, as: UInt64.self)
+    return bytes <= UInt64(node.length - DataLayout.Blob.data)
   }
 
   /// Enters what hangs below a node. False: some of it cannot be used.
