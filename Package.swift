@@ -19,6 +19,8 @@ let toolchainHost: String = {
 }()
 
 let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
+// Bugs to be found by the suites that search for bugs: see `Mutant`. Never in a release build.
+let engine = warnings + [.define("REEF_MUTATIONS", .when(configuration: .debug))]
 
 let hostSyntax = [
   "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros", "SwiftDiagnostics", "SwiftCompilerPluginMessageHandling",
@@ -35,9 +37,9 @@ let package = Package(
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
     .target(name: "CReefSystem", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "CReefKernels", cSettings: [.unsafeFlags(["-O3"], .when(configuration: .release))]),
-    .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: warnings),
+    .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: engine),
     .target(
-      name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: warnings),
+      name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: engine),
     .macro(
       name: "ReefMacros",
       swiftSettings: warnings + [.unsafeFlags(["-I", toolchainHost])],

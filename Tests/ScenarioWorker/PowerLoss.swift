@@ -54,7 +54,7 @@ final class PowerLoss {
       }
     }
     var index = first
-    while index < workloads.count {
+    while index < workloads.count, failures.count < 20 {
       try run(workloads[index])
       index += share
     }
@@ -63,7 +63,7 @@ final class PowerLoss {
   /// Long workloads: commits of full durability and weaker ones at random, in a ring so small that records wrap round it
   /// again and again and checkpoints come in between.
   func runLong(count: Int, operations: Int) throws {
-    for number in 0..<count {
+    for number in 0..<count where failures.count < 20 {
       var workload: [Operation] = []
       var weak: Set<Int> = []
       for index in 0..<operations {

@@ -1,13 +1,14 @@
 import Foundation
 
-/// Power loss: what `reef-scenario powerLoss` makes of all workloads of up to three operations, or of every so-manieth.
+/// Power loss: what `reef-scenario powerLoss` makes of all workloads of up to three operations, or of every so-manieth: a size in numbers is which.
 enum PowerLossSuite {
   static let suite = Suite(
     name: "power-loss", summary: "images that a power loss may leave, each opened as after a boot", run: run)
 
   static func run(_ request: Request) throws -> Report {
     let share = request.size.count(small: 40, night: 1)
-    let perEvent = request.size.count(small: 4, night: 60)
+    // A number says of how many workloads one is taken.
+    let perEvent = if case .night = request.size { 60 } else { 4 }
     // The watched file has to lie on a disk, for on tmpfs nothing is synced.
     let disk = Torture.diskFolder
     try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)

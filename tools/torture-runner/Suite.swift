@@ -74,6 +74,8 @@ enum Suites {
     PowerLossSuite.suite, KillSuite.suite, DamageSuite.suite, ExhaustionSuite.suite, HistorySuite.suite,
     ProofSuite.suite, PeerSuite.suite,
   ]
+  /// Asked for by name only, and of a build that has them.
+  static let others = [MutantSuite.suite]
 
-  static func named(_ name: String) -> Suite? { all.first { $0.name == name } }
+  static func named(_ name: String) -> Suite? { (all + others).first { $0.name == name } }
 }

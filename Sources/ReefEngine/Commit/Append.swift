@@ -110,9 +110,11 @@ package final class Append: @unchecked Sendable {
     lock.storeRelease(Control.appending, 0)
     FaultPoint.step("append.copied")
     let written = UInt64(builder?.paddedLength ?? 0)
-    try write(note)
+    if !Mutant.lives(.appendUnwritten) { try write(note) }
     FaultPoint.step("append.written")
-    try finish(note, RedoRing.State(head: note.state.head &+ written, chain: checksum, appended: note.slot.version))
+    let head = Mutant.lives(.appendHeadStays) ? note.state.head : note.state.head &+ written
+    let chain = Mutant.lives(.appendStaleChain) ? note.state.chain : checksum
+    try finish(note, RedoRing.State(head: head, chain: chain, appended: note.slot.version))
     return .done
   }
 
@@ -165,9 +167,10 @@ package final class Append: @unchecked Sendable {
       builderCapacity = capacity
     }
     let limit = note.slot.extents << UInt64(DataLayout.extentShift)
-    guard try builder?.collect(root: note.slot.root, after: note.base, in: data, limit: limit) == true,
+    let base = Mutant.lives(.appendLastVersionOnly) ? note.slot.version - 1 : note.base
+    guard try builder?.collect(root: note.slot.root, after: base, in: data, limit: limit) == true,
       let padded = builder?.paddedLength,
-      note.state.head &+ UInt64(padded) &- note.tail <= note.length
+      note.state.head &+ UInt64(padded) &- note.tail <= note.length || Mutant.lives(.appendWithoutRoom)
     else { return nil }
     return builder?.finish(note.slot, base: note.base, state: note.state)
   }

@@ -94,13 +94,13 @@ package final class Checkpoint: Sendable {
     if isNewer {
       let doubts = Doubts(lock)
       if !session.wouldHear(of: doubts) { try storeAgain() }
-      try sync()
+      if !Mutant.lives(.checkpointContentUnsynced) { try sync() }
       FaultPoint.step("checkpoint.synced")
       doubts.end(lock)
       try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
       target(version).write(to: data.base + place())
       FaultPoint.step("checkpoint.slot")
-      try sync()
+      if !Mutant.lives(.checkpointSlotUnsynced) { try sync() }
       FaultPoint.step("checkpoint.named")
     }
     try session.underWriter { lock, _ throws(StoreError) in
@@ -151,13 +151,14 @@ package final class Checkpoint: Sendable {
     slot.generation = lock.word(Control.listGeneration)
     slot.time = lock.word(Control.attemptTime)
     ring.name(in: &slot)
+    if Mutant.lives(.checkpointLateRing) { (slot.ringPosition, slot.chain) = (ring.state.head, ring.state.chain) }
     return slot
   }
 
   /// The durable slot that does not hold the newest synced version.
   private func place() -> Int {
     let first = RootSlot(at: data.base + DataLayout.durableSlotOffset.0)
-    return first?.version == lock.word(Control.synced)
+    return (first?.version == lock.word(Control.synced)) != Mutant.lives(.checkpointSameSlot)
       ? DataLayout.durableSlotOffset.1 : DataLayout.durableSlotOffset.0
   }
 
@@ -167,7 +168,9 @@ package final class Checkpoint: Sendable {
     lock.set(Control.syncs, lock.word(Control.syncs) &+ 1)
     lock.storeRelease(Control.syncing, 1)
     FaultPoint.step("checkpoint.syncing")
-    do throws(SystemError) { try data.sync() } catch { throw session.poison() }
+    do throws(SystemError) { try data.sync() } catch {
+      if !Mutant.lives(.checkpointIgnoresError) { throw session.poison() }
+    }
     lock.storeRelease(Control.syncing, 0)
   }
 

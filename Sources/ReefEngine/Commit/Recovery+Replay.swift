@@ -13,7 +13,7 @@ struct Replay {
   init(after durable: RootSlot, in data: MappedFile) throws(StoreError) {
     self.durable = durable
     reached = durable
-    guard durable.ringLength != 0, !durable.isClean else { return }
+    guard durable.ringLength != 0, !durable.isClean, !Mutant.lives(.replayNothing) else { return }
     guard let range = Recovery.ring(of: durable) else {
       throw .damaged(path: data.path, what: "the durable slot's redo ring lies outside the file")
     }
@@ -28,7 +28,9 @@ struct Replay {
       else { return }
       // Begun before the slot was written: its nodes lie in the slot's tree.
       if record.slot.version > reached.version {
-        guard record.base <= reached.version, record.slot.extents <= durable.extents, let more = record.nodes() else {
+        guard record.base <= reached.version || Mutant.lives(.replayAnyBase), record.slot.extents <= durable.extents,
+          let more = record.nodes()
+        else {
           return
         }
         for node in more { nodes[node.ref] = node }

@@ -118,7 +118,9 @@ enum Recovery {
     }
     for candidate in survivors.sorted(by: { $0.version > $1.version }) {
       guard fits(candidate, size) else { continue }
-      if !header.isChecked || Checks.holds(candidate, after: newest.version, in: data) {
+      if !header.isChecked || Mutant.lives(.recoveryBelievesHead)
+        || Checks.holds(candidate, after: newest.version, in: data)
+      {
         // Without replay: newer versions have used the blocks of the records' again.
         picked = candidate
         isReplayed = false
@@ -149,7 +151,7 @@ enum Recovery {
     }
     // The allocator's records are believed where they are as the clean close left them.
     let recordsHold =
-      !header.isChecked
+      !header.isChecked || Mutant.lives(.recordsUnchecked)
       || isClean
         && Space.recordSum(UnsafeRawPointer(data.base), extents: Int(picked.extents))
           == newest.flags >> DataLayout.SlotFlag.sumShift
@@ -181,7 +183,7 @@ enum Recovery {
     if slot.ringLength != 0 {
       var space = Space(file: data, lock: building.lock.base) { _ in false }
       if isReplayed { try replay.store(in: data, &space) }
-      if let ring = ring(of: slot) { space.markRing(ring) }
+      if let ring = ring(of: slot), !Mutant.lives(.replayForgetsRing) { space.markRing(ring) }
     }
     // Whoever was told of lost pages may be dead: what only the cache is known to have is stored again.
     if header.isChecked, !isReplayed, picked.version > newest.version,
@@ -242,9 +244,10 @@ enum Recovery {
     _ data: MappedFile, _ slot: RootSlot, keeping version: UInt64?
   ) throws(StoreError) {
     let offsets = [DataLayout.durableSlotOffset.0, DataLayout.durableSlotOffset.1]
-    let first = offsets.first { RootSlot(at: data.base + $0)?.version != version || version == nil } ?? offsets[1]
+    var first = offsets.first { RootSlot(at: data.base + $0)?.version != version || version == nil } ?? offsets[1]
+    if Mutant.lives(.recoveryGoodSlotFirst) { first = first == offsets[0] ? offsets[1] : offsets[0] }
     // The cache may verify what the disk lacks: the content first, then the other slot, only then the good one.
-    try sync(data)
+    if !Mutant.lives(.recoveryContentUnsynced) { try sync(data) }
     slot.write(to: data.base + first)
     FaultPoint.step("durable.first")
     try sync(data)
@@ -324,7 +327,7 @@ enum Recovery {
     lock.set(Control.needsMark, slot.isUnswept ? 1 : 0)
     RedoRing(lock: lock).begin(slot)
     RingWriter.write(lock, slot.version, root: slot.root, extents: slot.extents, time: slot.time)
-    lock.set(Control.proven, header.isChecked ? 0 : 1)
+    lock.set(Control.proven, header.isChecked && !Mutant.lives(.nodesUnchecked) ? 0 : 1)
     lock.set(Control.begunAt, slot.version)
     lock.set(Control.told, slot.version)
     lock.storeRelease(Control.visible, slot.version << 1)

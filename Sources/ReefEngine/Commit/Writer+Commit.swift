@@ -46,10 +46,13 @@ extension Writer {
     let tip = version &- 1
     let first = data.base + DataLayout.headSlotOffset.0
     let holdsTip = first.load(fromByteOffset: DataLayout.Slot.version, as: UInt64.self) == tip
-    slot.write(to: holdsTip ? data.base + DataLayout.headSlotOffset.1 : first)
+    if !Mutant.lives(.commitWithoutHead) {
+      slot.write(to: holdsTip != Mutant.lives(.commitSameHead) ? data.base + DataLayout.headSlotOffset.1 : first)
+    }
     FaultPoint.step("commit.head")
 
-    RingWriter.write(lock, version, root: entry, extents: extents, time: time)
+    let shown = Mutant.lives(.commitStaleRoot) ? lock.word(Control.tipRoot) : entry
+    RingWriter.write(lock, version, root: shown, extents: extents, time: time)
     FaultPoint.step("commit.ring")
     lock.set(Control.tipRoot, entry)
     lock.set(Control.tipExtents, extents)
@@ -66,7 +69,7 @@ extension Writer {
     FaultPoint.step("commit.journal")
     // Versions become visible in order: behind a full one that is not on disk yet, this one waits with it.
     let visible = lock.word(Control.visible) &>> 1
-    if lock.word(Control.pendingFull) <= visible {
+    if lock.word(Control.pendingFull) <= visible || Mutant.lives(.commitVisibleEarly) {
       let wake = session.publish(version)
       FaultPoint.step("commit.published")
       session.releaseAndWake(version, wake: wake)

@@ -125,6 +125,10 @@ package final class Writer: @unchecked Sendable {
     if lock.word(LockLayout.Control.poisoned) != 0 { throw .poisoned(path: session.path) }
     try storing(session.path) { () throws(SystemError) in try data.makeWritable() }
     state.pointee.isWritable = true
+    if Mutant.lives(.takeoverWithoutRepair) {
+      lock.set(LockLayout.Control.reclaiming, 0)
+      lock.set(LockLayout.Control.jver, 0)
+    }
     if lock.word(LockLayout.Control.jver) | lock.word(LockLayout.Control.reclaiming) != 0 { try repair() }
   }
 

@@ -82,6 +82,8 @@ package struct PeerTable: Sendable {
   func isDead(_ peer: PeerIdentity, me: PeerIdentity) -> Bool {
     guard peer.index != me.index else { return peer.generation != me.generation }
     guard peer.index < LockLayout.maximumPeers else { return true }
+    if Mutant.lives(.everyoneIsDead) { return true }
+    if Mutant.lives(.nobodyIsDead) { return false }
     guard let lives = locks.lives(peer.index) else { return false }
     return !lives || generation(peer.index) != peer.generation
   }

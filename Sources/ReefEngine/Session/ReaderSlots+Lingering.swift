@@ -56,7 +56,9 @@ extension ReaderSlots {
     for slot in 0..<count {
       let place = address(slot)
       let pin = lock.loadAcquire(place + LockLayout.ReaderSlot.pin)
-      guard isOld(pin, newest), lock.loadAcquire(place + LockLayout.ReaderSlot.idle) != 0 else { continue }
+      guard isOld(pin, newest),
+        lock.loadAcquire(place + LockLayout.ReaderSlot.idle) != 0 || Mutant.lives(.lingeringTakesBusy)
+      else { continue }
       // Its owner may be pinning a newer version just now: then that one stays.
       if lock.compareExchange(place + LockLayout.ReaderSlot.pin, pin, 0) { taken = true }
     }

@@ -127,7 +127,7 @@ package final class ReaderSlots: @unchecked Sendable {
       lock.storeSeqCst(place &+ 8, version << 1 | follows)
       LockMemory.fenceAfterExchange()
       // One look validates both: the pin was there before the version could be reclaimed, and the ring had not wrapped.
-      if visible.pointee.load(ordering: .sequentiallyConsistent) >> 1 == version {
+      if visible.pointee.load(ordering: .sequentiallyConsistent) >> 1 == version || Mutant.lives(.pinUnconfirmed) {
         lock.set(place &+ 16, root)
         lock.set(place &+ 24, extents)
         return (version, root, extents)
@@ -183,6 +183,7 @@ package final class ReaderSlots: @unchecked Sendable {
   /// cleaner finds an owner that is dead again.
   @discardableResult
   package func freeDead() -> Int {
+    if Mutant.lives(.deadSlotsStay) { return 0 }
     var verdicts: [UInt64: Bool] = [own: false]
     var freed = 0
     let count = min(Int(truncatingIfNeeded: inUse.pointee.load(ordering: .sequentiallyConsistent)), 1024)

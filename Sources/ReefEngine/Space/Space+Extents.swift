@@ -363,7 +363,9 @@ extension Space {
       } else {
         try file.allocateFresh(offset: offset, length: length)
       }
-    } catch { throw outOfSpace(error, (target - old) << DataLayout.extentShift) }
+    } catch {
+      if !Mutant.lives(.extendUnallocated) { throw outOfSpace(error, (target - old) << DataLayout.extentShift) }
+    }
     grew = true
     var next = old
     for range in 0..<DataLayout.maximumChunks where rangeStart(range) < target && chunkPlace(range) == 0 {

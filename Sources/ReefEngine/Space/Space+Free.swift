@@ -93,6 +93,7 @@ extension Space {
       let entries = (state + LockLayout.ClassState.magazine).assumingMemoryBound(to: UInt32.self)
       for at in 0..<min(filled, LockLayout.magazineCapacity) { clearBit(entries[at]) }
       Space.barrier()
+      if Mutant.lives(.magazineStaysFull) { continue }
       state.storeBytes(of: 0, toByteOffset: LockLayout.ClassState.filled, as: UInt32.self)
     }
   }

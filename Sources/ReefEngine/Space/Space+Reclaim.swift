@@ -74,7 +74,8 @@ extension Space {
     var lingering = 0
     var holders = 0
     var previous: UInt64 = 0
-    let count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
+    var count = min(Int(control(LockLayout.Control.slotsInUse)), LockLayout.maximumSlots)
+    if Mutant.lives(.reclaimIgnoresReaders) { count = 0 }
     for slot in 0..<count {
       let place = LockLayout.ReaderSlot.table &+ slot &* LockLayout.ReaderSlot.size &+ LockLayout.ReaderSlot.pin
       let raw = lock.load(fromByteOffset: place, as: UInt64.self)
@@ -99,15 +100,15 @@ extension Space {
     atomicMemoryFence(ordering: .acquiring)
     // The number of slots only grows in a session: beyond it the pins were never set.
     let disk = reclaimer.pins + LockLayout.maximumSlots
-    disk[0] = control(LockLayout.Control.synced)
-    disk[1] = control(LockLayout.Control.attempt)
+    disk[0] = Mutant.lives(.reclaimIgnoresSynced) ? 0 : control(LockLayout.Control.synced)
+    disk[1] = Mutant.lives(.reclaimIgnoresAttempt) ? 0 : control(LockLayout.Control.attempt)
     disk[2] = control(LockLayout.Control.appending)
     newest = max(newest, disk[0], disk[1], disk[2])
     reclaimer.count = count
     reclaimer.holderCount = holders
     reclaimer.newest = newest
     reclaimer.oldest = oldest
-    reclaimer.floor = floor
+    reclaimer.floor = Mutant.lives(.reclaimIgnoresFollowers) ? .max : floor
     reclaimer.held = held
     reclaimer.lingering = lingering
   }
@@ -125,7 +126,7 @@ extension Space {
     for slot in 0..<reclaimer.count { freed &+= refile(slot, reclaimer) }
     for slot in LockLayout.maximumSlots..<(LockLayout.maximumSlots + 3) { freed &+= refile(slot, reclaimer) }
 
-    let limit = min(visibleVersion, reclaimer.floor)
+    let limit = Mutant.lives(.reclaimInvisible) ? version : min(visibleVersion, reclaimer.floor)
     while true {
       let link = UInt32(truncatingIfNeeded: control(LockLayout.Control.freshHead))
       if link == 0 { break }
@@ -173,7 +174,7 @@ extension Space {
     for index in 0..<reclaimer.holderCount {
       let slot = Int(reclaimer.holders[index])
       let pin = reclaimer.pins[slot]
-      if pin < replaced, pin > best {
+      if pin < replaced &- (Mutant.lives(.reclaimOffByOne) ? 1 : 0), pin > best {
         best = pin
         at = slot
       }

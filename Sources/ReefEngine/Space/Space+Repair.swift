@@ -6,7 +6,7 @@ extension Space {
   /// Rolls back the transaction under way in this process: what it took is free again, what it replaced lives on.
   package mutating func undo(freshTail: UInt64, freshCount: UInt64) {
     flushMagazines()
-    cutFresh(after: freshTail, count: freshCount)
+    if !Mutant.lives(.rollbackKeepsWaiting) { cutFresh(after: freshTail, count: freshCount) }
     clearNewer(than: stamp &- 1)
     clearAllTouched()
   }
@@ -19,7 +19,10 @@ extension Space {
     let ring = Int(control(LockLayout.Redo.newStart)) >> DataLayout.extentShift
     markRing(ring..<(ring + Int(control(LockLayout.Redo.newLength)) >> DataLayout.extentShift))
     rebuildWaiting(tip: tip)
-    clearNewer(than: epoch << DataLayout.epochShift | tip)
+    if !Mutant.lives(.repairLeavesNewer) {
+      let last = Mutant.lives(.repairClearsNewest) ? tip - 1 : tip
+      clearNewer(than: epoch << DataLayout.epochShift | last)
+    }
     // A dead writer may have left counts and links half done.
     forgetLists()
     setControl(LockLayout.Control.reclaiming, 0)
@@ -135,7 +138,7 @@ extension Space {
       if ref != 0, entry.load(fromByteOffset: LockLayout.Waiting.made, as: UInt64.self) == .max {
         // It was being freed: magazines are empty by now, so clearing its bit once more is all there is to do.
         freeCut(ref)
-      } else if ref != 0, replaced <= tip {
+      } else if ref != 0, replaced <= tip || Mutant.lives(.repairBelievesAll) {
         live.append((replaced, link))
         continue
       }
