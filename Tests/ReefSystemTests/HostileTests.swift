@@ -62,6 +62,26 @@ import Testing
     try open(store).0.leave()
   }
 
+  /// With the lock file gone, or the store under a new name, the next one would be alone in a session of its own.
+  @Test func secondSessionOfOneFile() throws {
+    for isRenamed in [false, true] {
+      let store = try TestStore(inMemory: false)
+      let other = try store.peer("other")
+      #expect(other.reply() == "built")
+      let name = isRenamed ? "moved.reef" : "jobs.reef"
+      if isRenamed {
+        try FileManager.default.moveItem(atPath: store.path, toPath: store.folder + "/" + name)
+      } else {
+        try FileManager.default.removeItem(atPath: store.path + ".lock")
+      }
+      let path = try File.canonicalPath(store.folder) + "/" + name
+      #expect(throws: StoreError.replaced(path: path)) { try openExisting(store.folder + "/" + name) }
+      #expect(other.ask("publish") == "published 1")
+      other.die()
+      try openExisting(store.folder + "/" + name)
+    }
+  }
+
   private func openExisting(_ path: String) throws {
     try Session.open(.init(location: .file(path))) { _ throws(StoreError) in }.leave()
   }

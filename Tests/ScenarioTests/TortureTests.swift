@@ -36,5 +36,8 @@ import Testing
 
   @Test func exhaustion() async throws { try await run("exhaustion", cases: 300) }
 
+  /// Rounds of all environments: one in a debug build.
+  @Test func environments() async throws { try await run("environments", cases: 5) }
+
   @Test func histories() async throws { try await run("histories", cases: 60_000) }
 }

@@ -37,8 +37,8 @@ extension StoreError: CustomStringConvertible {
       "Processes with another version of Reef have \(path) open (layout \(hex(found)), this one has \(hex(expected))). "
         + "Close it in all of them, then open it again."
     case .replaced(let path):
-      "\(path) was replaced by another file while processes had it open. Close the store in all of them, then open it "
-        + "again; copy a live store with its own copy function only."
+      "\(path) or its lock file was renamed, removed or replaced while processes had it open. Close the store in all of "
+        + "them, then open it again; copy a live store with its own copy function only."
     case .permission(let path, let reason):
       "\(path) cannot be used: \(reason). Whoever opens a store needs to read and write its files."
     case .networkFileSystem(let path, let kind):

@@ -30,9 +30,10 @@ extension Session {
     note.stopListening()
     slots.abandonOwn()
     locks.releaseLife(identity.index)
+    dataLock?.release()
     locks.releaseSession()
     FaultPoint.step("leave.released")
-    let end = SessionEnd(place: place, locks: locks, lockFile: lockFile)
+    let end = SessionEnd(place: place, locks: locks, lockFile: lockFile, dataLock: dataLock)
     if isInMemory {
       end.removeIfLast()
     } else if let alone {
@@ -58,7 +59,7 @@ extension Session {
     else { return }
     locks.releaseLife(identity.index)
     locks.releaseSession()
-    SessionEnd(place: place, locks: locks, lockFile: lockFile).removeIfLast()
+    SessionEnd(place: place, locks: locks, lockFile: lockFile, dataLock: dataLock).removeIfLast()
   }
 }
 
@@ -68,6 +69,8 @@ struct SessionEnd {
   let place: StorePlace
   let locks: SessionLocks
   let lockFile: LockFile
+  /// Nil in memory.
+  let dataLock: DataLock?
 
   /// Runs `body` if nobody has the store open, while nobody can open it.
   func ifLast(_ body: () -> Void) {
@@ -75,6 +78,9 @@ struct SessionEnd {
     defer { locks.releaseSession() }
     // Somebody else may have removed the files, and others begun a new session under the same name.
     guard (try? place.status(of: place.lockName))??.identity == locks.identity else { return }
+    // The same for the data file: it may be another session's by another name.
+    if let dataLock, (try? dataLock.take(.exclusive)) != true { return }
+    defer { dataLock?.release() }
     body()
   }
 

@@ -58,6 +58,7 @@ package final class Session: @unchecked Sendable {
 
   let place: StorePlace
   let locks: SessionLocks
+  let dataLock: DataLock?
   let listener: NoticeListener
   /// 1 while usable, 2 while it is being closed; 0 once closed, and in every child of `fork`, which the kernel sees to.
   @usableFromInline let usable: UnsafeMutablePointer<Atomic<UInt64>>
@@ -95,6 +96,7 @@ package final class Session: @unchecked Sendable {
     peerTable = table
     self.place = place
     locks = parts.locks
+    dataLock = parts.dataLock
     listener = NoticeListener(notice: notice, keeping: parts.lockFile)
   }
 
@@ -120,8 +122,9 @@ package final class Session: @unchecked Sendable {
       session = try Session(place: place, options: options, parts: parts)
     } catch {
       // As after a session: a store in memory that nobody else has goes away.
+      parts.dataLock?.release()
       parts.locks.releaseSession()
-      SessionEnd(place: place, locks: parts.locks, lockFile: parts.lockFile).removeIfLast()
+      SessionEnd(place: place, locks: parts.locks, lockFile: parts.lockFile, dataLock: parts.dataLock).removeIfLast()
       throw error
     }
     let winner = SessionRegistry.add(session)

@@ -12,6 +12,8 @@ struct SessionOpening {
     let locks: SessionLocks
     let lockFile: LockFile
     let data: MappedFile
+    /// Nil in memory.
+    let dataLock: DataLock?
     let status: FileStatus
   }
 
@@ -129,6 +131,20 @@ struct SessionOpening {
     try storing(place.path) { () throws(SystemError) in try locks.takeSession(kind) }
   }
 
+  private func take(_ lock: DataLock, _ kind: RangeLock.Kind) throws(StoreError) -> Bool {
+    try storing(place.path) { () throws(SystemError) in try lock.take(kind) }
+  }
+
+  /// Nil in memory.
+  private func lockData(_ data: MappedFile) throws(StoreError) -> DataLock? {
+    if place.isInMemory { return nil }
+    let lock = try storing(place.path) { () throws(SystemError) in
+      try DataLock(place, data, readOnly: options.readOnly)
+    }
+    guard let lock else { throw .replaced(path: place.path) }
+    return lock
+  }
+
   /// Whether the name still leads to the locked file: the last of an in-memory session may have removed it in between.
   private func isStillThere(_ locks: SessionLocks) throws(StoreError) -> Bool {
     try place.status(of: place.lockName)?.identity == locks.identity
@@ -150,6 +166,12 @@ struct SessionOpening {
       guard let lockFile else { return .again }
       FaultPoint.step("open.reset")
       let (data, status) = try openOwnData()
+      let dataLock = try lockData(data)
+      // Members of another session, under another name of lock file or store; or a process that is just dying.
+      if let dataLock, try !take(dataLock, .exclusive) {
+        locks.releaseSession()
+        return .wrong(.replaced(path: place.path))
+      }
       locks.setMode(status.mode)
       if HostIdentity.user == 0 { locks.setOwner(status.owner, status.group) }
       lockFile.writeHeader(data: data.identity)
@@ -158,9 +180,10 @@ struct SessionOpening {
       FaultPoint.step("open.built")
       lockFile.memory.storeRelease(LockLayout.Header.ready, 1)
       FaultPoint.step("open.ready")
+      if let dataLock, try !take(dataLock, .shared) { return .again }
       // The conversion is one step of the kernel's: nobody comes in between.
       guard try take(locks, .shared) else { return .again }
-      return .opened(Parts(locks: locks, lockFile: lockFile, data: data, status: status))
+      return .opened(Parts(locks: locks, lockFile: lockFile, data: data, dataLock: dataLock, status: status))
     } catch {
       // Still alone. What this call created goes away again; a store that was there stays.
       if place.isInMemory || !existed { place.removeAll() }
@@ -221,7 +244,9 @@ struct SessionOpening {
     guard data.identity == lockFile.dataIdentity, try sameStore(lockFile) else {
       return .wrong(.replaced(path: place.path))
     }
-    return .opened(Parts(locks: locks, lockFile: lockFile, data: data, status: status))
+    let dataLock = try lockData(data)
+    if let dataLock, try !take(dataLock, .shared) { return .wrong(.replaced(path: place.path)) }
+    return .opened(Parts(locks: locks, lockFile: lockFile, data: data, dataLock: dataLock, status: status))
   }
 
   private func sameStore(_ lockFile: LockFile) throws(StoreError) -> Bool {
