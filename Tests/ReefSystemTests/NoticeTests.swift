@@ -1,6 +1,7 @@
 import Foundation
 import ReefEngine
 import ReefSystem
+import Synchronization
 import Testing
 
 /// Being told: no wake-up is lost for longer than a bound, whoever dies, and none costs anything while nobody listens.
@@ -104,6 +105,30 @@ import Testing
       _ = try EventQueue.wait(mine, milliseconds: 0)
       _ = try EventQueue.wait(other.descriptor, milliseconds: 0)
     }
+  }
+
+  /// While the bit of a dead listener is cleared, nobody can enter its entry, listen there, and lose its own bit with it.
+  @Test func newcomerOfADeadListener() throws {
+    let store = try TestStore()
+    let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }
+    defer { session.leave() }
+    let listener = try store.peer("listener")
+    #expect(listener.reply() == "joined")
+    let others = (0..<8).filter { $0 != session.peer }
+    let entry = try #require(others.first { session.peerTable.isTaken($0, me: session.identity) })
+    _ = session.lock.fetchOr(LockLayout.Control.listeners, 1 << UInt64(entry))
+    listener.die()
+    let entered = Mutex<[Bool]>([])
+    FaultPoint.install(steps: { step in
+      guard step == "listeners.dead" else { return }
+      guard let newcomer = try? store.peer("newcomer"), newcomer.reply() == "joined" else { return }
+      entered.withLock { $0.append(session.peerTable.isTaken(entry, me: session.identity)) }
+      newcomer.die()
+    })
+    defer { FaultPoint.install(steps: nil) }
+    session.wakeAfterRepair()
+    #expect(entered.withLock { $0 } == [false])
+    #expect(session.lock.word(LockLayout.Control.listeners) & 1 << UInt64(entry) == 0)
   }
 
   /// Nobody reads the pipe: it fills, and commits go on telling.

@@ -17,6 +17,8 @@ package final class NoteFIFO: @unchecked Sendable {
     var timer: Int32 = -1
   }
   private let listening = Mutex(Listening())
+  /// One thread at a time holds claim bytes to clear the bits of the dead: the kernel does not tell threads apart.
+  private let forgetting = Mutex(())
 
   init(descriptor: Int32, lock: LockMemory, peers: PeerTable, me: PeerIdentity) {
     self.descriptor = descriptor
@@ -60,17 +62,27 @@ package final class NoteFIFO: @unchecked Sendable {
     if descriptor >= 0 { Hint.send(descriptor) }
   }
 
-  /// Forgets listeners that are gone: their bits cost every commit a system call.
+  /// Forgets listeners that are gone: their bits cost every commit a system call. A bit is cleared under the entry's
+  /// claim byte: a newcomer in the entry may listen already, and its bit would go with its predecessor's.
   func forgetDead() {
+    _ = forgetting.withLockIfAvailable { _ in forgetDeadAlone() }
+  }
+
+  private func forgetDeadAlone() {
     for part in 0..<4 {
       var bits = listeners[part].load(ordering: .relaxed)
       while bits != 0 {
         let bit = bits & (0 &- bits)
         bits &= ~bit
         let index = part * 64 + bit.trailingZeroBitCount
-        if index != me.index, peers.locks.lives(index) == false {
+        guard index != me.index, peers.locks.lives(index) == false, (try? peers.locks.takeClaim(index)) == true else {
+          continue
+        }
+        if peers.locks.lives(index) == false {
+          FaultPoint.step("listeners.dead")
           listeners[part].bitwiseAnd(~bit, ordering: .sequentiallyConsistent)
         }
+        peers.locks.releaseClaim(index)
       }
     }
   }

@@ -89,7 +89,7 @@ package struct PeerTable: Sendable {
   }
 
   /// Whether anybody owns the entry now.
-  func isTaken(_ index: Int, me: PeerIdentity) -> Bool { index == me.index || locks.lives(index) == true }
+  package func isTaken(_ index: Int, me: PeerIdentity) -> Bool { index == me.index || locks.lives(index) == true }
 
   func name(_ index: Int) -> String {
     let start = lock.base + PeerTable.entry(index) + LockLayout.Peer.name
