@@ -71,8 +71,8 @@ enum Outcome: UInt8, CaseIterable {
 enum Suites {
   /// Suites that read a store's own promise first, in the order of `docs/reliability.md`.
   static let all: [Suite] = [
-    PowerLossSuite.suite, KillSuite.suite, DamageSuite.suite, ExhaustionSuite.suite, HistorySuite.suite,
-    ProofSuite.suite, PeerSuite.suite,
+    PowerLossSuite.suite, KillSuite.suite, StepSuite.suite, DamageSuite.suite, ExhaustionSuite.suite,
+    HistorySuite.suite, ProofSuite.suite, PeerSuite.suite,
   ]
 
   static func named(_ name: String) -> Suite? { all.first { $0.name == name } }
