@@ -62,8 +62,11 @@ let package = Package(
       name: "reef-bench", dependencies: ["Reef", "CBench"], path: "tools/benchmark/driver", swiftSettings: warnings),
 
     // Searching for what breaks a store.
+    .target(
+      name: "CStepper", dependencies: ["CReefSystem"], path: "tools/torture-stepper",
+      cSettings: [.define("_GNU_SOURCE")]),
     .executableTarget(
-      name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CXXHash", "CLMDB", "CSQLite3"],
+      name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CStepper", "CXXHash", "CLMDB", "CSQLite3"],
       path: "tools/torture-runner", swiftSettings: warnings,
       linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlite3")]),
 

@@ -97,8 +97,13 @@ long reef_fsync(int descriptor) { return RESULT(fsync(descriptor)); }
 long reef_fdatasync(int descriptor) { return RESULT(fdatasync(descriptor)); }
 long reef_read(int descriptor, void *bytes, size_t count) { return RESULT(read(descriptor, bytes, count)); }
 long reef_write(int descriptor, const void *bytes, size_t count) { return RESULT(write(descriptor, bytes, count)); }
+const reef_watcher *reef_watch;
+
 long reef_pread(int descriptor, void *bytes, size_t count, int64_t offset) {
-  return RESULT(pread(descriptor, bytes, count, offset));
+  if (reef_watch) reef_watch->in_kernel(bytes, count, true);
+  long result = RESULT(pread(descriptor, bytes, count, offset));
+  if (reef_watch) reef_watch->in_kernel(bytes, count, false);
+  return result;
 }
 long reef_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset, bool synchronous) {
   struct iovec vector = {(void *)bytes, count};
@@ -141,7 +146,7 @@ long reef_lock_held(int descriptor, int64_t offset) {
 #endif
 enum { LARGE_PAGE = 2 << 20 };
 
-long reef_map(size_t length, bool writable, int descriptor, int64_t offset) {
+static long map_shared(size_t length, bool writable, int descriptor, int64_t offset) {
   int protection = PROT_READ | (writable ? PROT_WRITE : 0), flags = MAP_SHARED | MAP_NORESERVE;
   char *address = mmap(NULL, length, protection, flags, descriptor, offset);
   if (address == MAP_FAILED) return -(long)errno;
@@ -161,13 +166,23 @@ long reef_map(size_t length, bool writable, int descriptor, int64_t offset) {
   munmap(address, length);
   return (long)aligned;
 }
+long reef_map(size_t length, bool writable, int descriptor, int64_t offset) {
+  long address = map_shared(length, writable, descriptor, offset);
+  if (reef_watch && address > 0) reef_watch->mapped((void *)address, length, true, writable);
+  return address;
+}
 long reef_map_private(size_t length) {
   void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return address == MAP_FAILED ? -(long)errno : (long)address;
 }
-long reef_unmap(void *address, size_t length) { return RESULT(munmap(address, length)); }
+long reef_unmap(void *address, size_t length) {
+  if (reef_watch) reef_watch->mapped(address, length, false, false);
+  return RESULT(munmap(address, length));
+}
 long reef_protect(void *address, size_t length, bool writable) {
-  return RESULT(mprotect(address, length, PROT_READ | (writable ? PROT_WRITE : 0)));
+  long result = RESULT(mprotect(address, length, PROT_READ | (writable ? PROT_WRITE : 0)));
+  if (reef_watch && result == 0) reef_watch->mapped(address, length, true, writable);
+  return result;
 }
 long reef_advise_wipe_on_fork(void *address, size_t length) { return RESULT(madvise(address, length, MADV_WIPEONFORK)); }
 long reef_advise_dont_fork(void *address, size_t length) { return RESULT(madvise(address, length, MADV_DONTFORK)); }

@@ -69,6 +69,14 @@ long reef_advise_populate(void *address, size_t length);
 long reef_advise_collapse(void *address, size_t length);
 long reef_sync_range(void *address, size_t length);
 long reef_resident(void *address, size_t length, uint8_t *out);
+/// For tools that look at each store into shared memory; asked at system calls only, null where nobody looks.
+typedef struct {
+  /// A shared range came, with this protection from now on, or (`is_mapped` false) is about to go.
+  void (*mapped)(void *address, size_t length, bool is_mapped, bool writable);
+  /// The kernel is going to write there, or has.
+  void (*in_kernel)(void *address, size_t length, bool begins);
+} reef_watcher;
+extern const reef_watcher *_Nullable reef_watch;
 
 // Events
 long reef_epoll_create(void);

@@ -24,7 +24,7 @@ package final class Checkpoint: Sendable {
   private typealias Redo = LockLayout.Redo
 
   /// Returns once `version` is on disk. Throws `poisoned` where a sync failed, and `busy` past the deadline.
-  func confirm(_ version: UInt64, _ deadline: Deadline = .never) throws(StoreError) {
+  package func confirm(_ version: UInt64, _ deadline: Deadline = .never) throws(StoreError) {
     while lock.loadAcquire(Control.confirmed) < version {
       try checkPoisoned(version)
       guard let outcome = session.checkpointWord.acquire(deadline) else {

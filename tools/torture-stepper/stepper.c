@@ -1,0 +1,145 @@
+#include "CStepper.h"
+#include "CReefSystem.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+// Shared mappings are kept read-only. A store into one faults: the handler counts it, makes the page writable and lets the
+// processor trap after that one instruction, when the page becomes read-only again. What the handlers call is a bare system
+// call; what they touch was there before.
+
+int stepper_fork(void) { return fork(); }
+void stepper_exit(int status) { _exit(status); }
+void stepper_die(void) {
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+
+enum { RANGES = 64, OPEN = 8, PAGE = 4096, TRAP_FLAG = 0x100 };
+
+typedef struct {
+  uintptr_t start, end;
+  bool writable;
+} range;
+
+static range ranges[RANGES];
+static int armed;
+static uint64_t stores, last_store;
+static _Thread_local bool is_acting;
+// Of the instruction under way: the pages that it was given.
+static _Thread_local uintptr_t open_pages[OPEN];
+static _Thread_local int open_count;
+static struct sigaction before_fault, before_trap;
+
+bool stepper_supported(void) { return sysconf(_SC_PAGESIZE) == PAGE; }
+
+static range *find(uintptr_t address) {
+  for (int i = 0; i < RANGES; i++)
+    if (ranges[i].writable && address >= ranges[i].start && address < ranges[i].end) return &ranges[i];
+  return NULL;
+}
+
+static void protect(uintptr_t start, uintptr_t length, int protection) {
+  syscall(SYS_mprotect, start, length, protection);
+}
+
+static void on_fault(int signal, siginfo_t *info, void *raw) {
+  ucontext_t *context = raw;
+  uintptr_t address = (uintptr_t)info->si_addr;
+  if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !find(address) || open_count == OPEN) {
+    // Nothing of ours: it happens again, and takes its course.
+    sigaction(SIGSEGV, &before_fault, NULL);
+    return;
+  }
+  // An instruction that reaches into a second page faults once more: it is the same store.
+  if (open_count == 0 && is_acting && __atomic_load_n(&armed, __ATOMIC_RELAXED)) {
+    stores += 1;
+    if (stores == last_store) stepper_die();
+  }
+  uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+  open_pages[open_count++] = page;
+  protect(page, PAGE, PROT_READ | PROT_WRITE);
+  context->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+}
+
+static void on_trap(int signal, siginfo_t *info, void *raw) {
+  (void)signal;
+  (void)info;
+  ucontext_t *context = raw;
+  if (__atomic_load_n(&armed, __ATOMIC_RELAXED))
+    for (int i = 0; i < open_count; i++) protect(open_pages[i], PAGE, PROT_READ);
+  open_count = 0;
+  context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+}
+
+static void all(int protection) {
+  for (int i = 0; i < RANGES; i++)
+    if (ranges[i].writable) protect(ranges[i].start, ranges[i].end - ranges[i].start, protection);
+}
+
+static void mapped(void *address, size_t length, bool is_mapped, bool writable) {
+  uintptr_t start = (uintptr_t)address, end = (start + length + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+  for (int i = 0; i < RANGES; i++)
+    if (ranges[i].start == start) ranges[i] = (range){0};
+  if (!is_mapped) return;
+  for (int i = 0; i < RANGES; i++)
+    if (ranges[i].start == 0) {
+      ranges[i] = (range){start, end, writable};
+      if (writable && armed) protect(start, end - start, PROT_READ);
+      return;
+    }
+  abort();
+}
+
+static void in_kernel(void *address, size_t length, bool begins) {
+  range *found = find((uintptr_t)address);
+  if (!found || !armed) return;
+  uintptr_t start = (uintptr_t)address & ~(uintptr_t)(PAGE - 1);
+  protect(start, (uintptr_t)address + length - start, begins ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+static const reef_watcher watcher = {mapped, in_kernel};
+
+void stepper_watch(void) {
+  reef_watch = &watcher;
+  // What follows is touched once here: a first touch in a handler might need the dynamic linker.
+  is_acting = false;
+  open_count = 0;
+}
+
+void stepper_arm(uint64_t last) {
+  static char stack[65536] __attribute__((aligned(16)));
+  sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
+  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigfillset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &before_fault);
+  action.sa_sigaction = on_trap;
+  sigaction(SIGTRAP, &action, &before_trap);
+  stores = 0;
+  last_store = last;
+  is_acting = true;
+  __atomic_store_n(&armed, 1, __ATOMIC_RELEASE);
+  all(PROT_READ);
+}
+
+uint64_t stepper_disarm(void) {
+  // The handlers stay: another thread may be on its way into one.
+  __atomic_store_n(&armed, 0, __ATOMIC_RELEASE);
+  is_acting = false;
+  all(PROT_READ | PROT_WRITE);
+  return stores;
+}
+
+#else
+
+bool stepper_supported(void) { return false; }
+void stepper_watch(void) {}
+void stepper_arm(uint64_t last) { (void)last; }
+uint64_t stepper_disarm(void) { return 0; }
+
+#endif
