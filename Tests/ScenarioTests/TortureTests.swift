@@ -34,6 +34,11 @@ import Testing
 
   @Test func kill() async throws { try await run("kill", cases: 300) }
 
+  @Test func steps() async throws { try await run("steps", cases: 800) }
+
+  /// One of so many workloads; `PowerLossTests` takes more.
+  @Test func powerLoss() async throws { try await run("power-loss", cases: 1000) }
+
   @Test func exhaustion() async throws { try await run("exhaustion", cases: 300) }
 
   /// Rounds of all environments: one in a debug build.

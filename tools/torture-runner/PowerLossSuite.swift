@@ -27,12 +27,13 @@ enum PowerLossSuite {
     process.waitUntilExit()
     var report = Report(suite: suite.name, seed: "\(request.seed)", columns: ["images", "failures"])
     let lines = text.split(separator: "\n").map(String.init)
-    let words = lines.first?.split(separator: " ") ?? []
+    let result = lines.firstIndex { $0.hasPrefix("images ") }
+    let words = result.map { lines[$0].split(separator: " ") } ?? []
     guard process.terminationReason == .exit, words.count >= 4, let images = Int(words[1]), let bad = Int(words[3])
     else { throw TortureError("reef-scenario said: \(text.prefix(500)), status \(process.terminationStatus)") }
     report.rows = [Report.Row(name: "images", counts: ["images": images, "failures": bad])]
     report.failed = bad
-    report.failures = lines.dropFirst().map {
+    report.failures = lines.dropFirst((result ?? 0) + 1).map {
       Report.Failure(what: $0, replay: "tools/torture power-loss --seed \(request.seed)")
     }
     return report

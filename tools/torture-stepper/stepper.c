@@ -1,5 +1,6 @@
 #include "CStepper.h"
 #include "CReefSystem.h"
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,7 +12,15 @@
 // processor trap after that one instruction, when the page becomes read-only again. What the handlers call is a bare system
 // call; what they touch was there before.
 
-int stepper_fork(void) { return fork(); }
+int stepper_child(void (*body)(void *), void *context) {
+  int process = fork();
+  if (process != 0) return process;
+  // Nothing waits for ever.
+  alarm(30);
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, (void *(*)(void *))(void (*)(void))body, context)) stepper_exit(3);
+  for (;;) pause();
+}
 void stepper_exit(int status) { _exit(status); }
 void stepper_die(void) {
   kill(getpid(), SIGKILL);

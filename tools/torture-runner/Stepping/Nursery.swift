@@ -51,18 +51,31 @@ struct Nursery {
 
   // MARK: Children
 
+  private final class Task {
+    let body: () throws -> Void
+    let board: StepBoard
+    init(_ body: @escaping () throws -> Void, _ board: StepBoard) {
+      self.body = body
+      self.board = board
+    }
+  }
+
   /// Runs `body` in a child, which ends by itself in any case.
   private func child(_ body: () throws -> Void) -> Int32 {
-    let process = stepper_fork()
-    if process != 0 { return process }
-    // Nothing waits for ever.
-    alarm(30)
-    do {
-      try body()
-      stepper_exit(0)
-    } catch {
-      board.problem = "\(error)"
-      stepper_exit(1)
+    withoutActuallyEscaping(body) { body in
+      let task = Unmanaged.passRetained(Task(body, board))
+      defer { task.release() }
+      return stepper_child(
+        { raw in
+          let task = Unmanaged<Task>.fromOpaque(raw).takeUnretainedValue()
+          do {
+            try task.body()
+            stepper_exit(0)
+          } catch {
+            task.board.problem = "\(error)"
+            stepper_exit(1)
+          }
+        }, task.toOpaque())
     }
   }
 

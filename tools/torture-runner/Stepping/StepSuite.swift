@@ -19,7 +19,8 @@ enum StepSuite {
     let acts = SteppedAct.all
     let isNight = if case .night = request.size { true } else { false }
     let deaths = request.size.count(small: 700, night: 0)
-    for (index, act) in acts.enumerated() {
+    // What is broken everywhere need not be seen everywhere.
+    for (index, act) in acts.enumerated() where report.failed < 20 {
       let found = try nursery(index, request, most: isNight ? 0 : max(1, deaths / acts.count))
       report.rows.append(Report.Row(name: act.name, counts: found.counts))
       report.failed += found.failures.count

@@ -15,8 +15,11 @@ void stepper_arm(uint64_t last);
 /// Returns how many stores there were.
 uint64_t stepper_disarm(void);
 
-// Processes, which Swift does not offer: the child has the calling thread alone, so call it where there are no others.
-int stepper_fork(void);
+// Processes, which Swift does not offer.
+/// Runs `body`, which does not return, in a child: call it where there are no other threads. It is given 30 seconds, and a
+/// thread of its own, for the locks of Swift's runtime believe that a thread which was forked is still the parent's, and
+/// where two threads want one of them (`swift_once`) both wait for ever.
+int stepper_child(void (*body)(void *), void *context);
 /// Ends this process at once, as if killed, though with a status.
 void stepper_exit(int status) __attribute__((noreturn));
 void stepper_die(void) __attribute__((noreturn));
