@@ -53,10 +53,10 @@ import ReefSystem
     case "powerLoss":
       let run = PowerLoss(
         folder: store, imageFolder: words.count > 4 ? words[4] : store, seed: UInt64(number(0, 1)),
-        perEvent: number(1, 4))
+        perEvent: number(1, 4), secondLoss: number(7, 0))
       try run.run(first: number(2, 0), share: number(3, 1))
-      try run.runLong(count: number(5, 0), operations: number(6, 40))
-      say("appends \(run.appends)")
+      try run.runLong(count: number(5, 0), operations: number(6, 40), images: number(8, 0))
+      say("appends \(run.appends) second losses \(run.secondLosses)")
       say("images \(run.images) failures \(run.failures.count) seed \(run.seed)")
       for failure in run.failures.prefix(20) { say(failure) }
     case "open": try Commands.open(store)

@@ -22,20 +22,26 @@ final class PowerLoss {
   /// Appends to the redo ring that the disks saw.
   var appends = 0
   /// Commits acknowledged so far: the same image must hold more after each.
-  private var acknowledged = 0
-  private var seen: Set<UInt64> = []
+  var acknowledged = 0
+  var seen: Set<UInt64> = []
+  /// Of so many images one is opened on a simulated disk itself, and power is lost again. 0: none.
+  let secondLoss: Int
+  var secondLosses = 0
+  /// The disk that is watched now.
+  var outer: SimulatedDisk?
   var failures: [String] = []
   private var state: UInt64
 
-  init(folder: String, imageFolder: String, seed: UInt64, perEvent: Int) {
+  init(folder: String, imageFolder: String, seed: UInt64, perEvent: Int, secondLoss: Int = 0) {
     self.folder = folder
     self.imageFolder = imageFolder
     self.seed = seed
     self.perEvent = perEvent
+    self.secondLoss = secondLoss
     state = seed
   }
 
-  private func random() -> UInt64 {
+  func random() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var value = state
     value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -62,8 +68,10 @@ final class PowerLoss {
 
   /// Long workloads: commits of full durability and weaker ones at random, in a ring so small that records wrap round it
   /// again and again and checkpoints come in between.
-  func runLong(count: Int, operations: Int) throws {
-    for number in 0..<count where failures.count < 20 {
+  func runLong(count: Int, operations: Int, images wanted: Int = 0) throws {
+    var number = -1
+    while number + 1 < count || images < wanted, failures.count < 20 {
+      number += 1
       var workload: [Operation] = []
       var weak: Set<Int> = []
       for index in 0..<operations {
@@ -90,7 +98,11 @@ final class PowerLoss {
     let name = name ?? "\(workload)"
     disk.onEvent = { [self] event in crash(disk, "\(name) at \(event)", isMade: isMade, possible.map(\.model)) }
     disk.attach()
-    defer { disk.detach() }
+    outer = disk
+    defer {
+      disk.detach()
+      outer = nil
+    }
     seen = []
     let engine = try Commands.engine(path, "full", redo: Commands.smallRing(DataLayout.extentSize))
     let lock = engine.session.lock
@@ -174,7 +186,7 @@ final class PowerLoss {
   }
 
   /// Row 0 … of table 1; the sum column is what the model knows.
-  private static func apply(
+  static func apply(
     _ operation: Operation, _ number: Int64, _ transaction: WriteTransaction, _ model: inout Model
   ) throws {
     func insert(_ key: Int64, _ length: Int) throws {
@@ -206,87 +218,7 @@ final class PowerLoss {
     }
   }
 
-  private func crash(_ disk: SimulatedDisk, _ context: String, isMade: Bool, _ possible: [Model]) {
-    let sectors = disk.dirtySectors()
-    let newest = disk.since.count - 1
-    var choices: [(String, (Int) -> Int?)] = [("nothing", { _ in nil })]
-    if newest >= 0 && !sectors.isEmpty {
-      choices.append(("all", { _ in newest }))
-      // The slots and the header alone, or everything but them: what tears first.
-      choices.append(("header extent", { $0 < 128 ? newest : nil }))
-      choices.append(("all but the header extent", { $0 < 128 ? nil : newest }))
-      for _ in 0..<perEvent {
-        let salt = random()
-        let torn = random() % 3
-        choices.append(
-          (
-            "random \(salt)",
-            { sector in
-              // By page or by sector; each in any state it had since.
-              let unit = UInt64(torn == 0 ? sector : sector / 8)
-              var mix = SplitMix(state: salt ^ (unit &* 0x2545_F491_4F6C_DD1D))
-              if torn == 2 { return mix.next() & 7 == 0 ? nil : newest }
-              if mix.next() & 1 == 0 { return nil }
-              return Int(mix.next() % UInt64(newest + 1))
-            }
-          ))
-      }
-      for _ in 0..<min(perEvent, 3) {
-        let one = sectors[Int(random() % UInt64(sectors.count))]
-        choices.append(("only sector \(one)", { $0 == one ? newest : nil }))
-        choices.append(("all but sector \(one)", { $0 == one ? nil : newest }))
-      }
-    }
-    for (what, choose) in choices {
-      for keepsSize in disk.durable.count == disk.since.last?.count ?? disk.durable.count ? [true] : [true, false] {
-        let image = disk.image(sectors, keepsSize: keepsSize, choose)
-        // Many events store nothing in the file: an image is looked at once for what must be in it.
-        guard seen.insert(SimulatedDisk.hash(image, isMade ? acknowledged : -1)).inserted else { continue }
-        images += 1
-        if let problem = verify(image, isMade: isMade, possible) {
-          failures.append("\(context), \(what)\(keepsSize ? "" : ", grown"): \(problem)")
-        }
-      }
-    }
-  }
-
-  /// Opens an image as after a boot; what is wrong with it, or nil.
-  private func verify(_ image: SimulatedDisk.Image, isMade: Bool, _ possible: [Model]) -> String? {
-    let path = imageFolder + "/image.reef"
-    for suffix in ["", ".lock", ".note"] { unlink(path + suffix) }
-    var image = image
-    // Head slots are of the boot before.
-    for offset in [DataLayout.headSlotOffset.0, DataLayout.headSlotOffset.1] where image.count >= offset + 128 {
-      for byte in 0..<8 { image[offset + DataLayout.Slot.checksum + byte] ^= 0x5a }
-    }
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    _ = image.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
-    close(descriptor)
-    do {
-      let engine = try Commands.engine(path)
-      defer { engine.close() }
-      let found = try model(engine)
-      if !possible.contains(found), isMade || !found.isEmpty {
-        return "holds \(found.count) rows, none of the \(possible.count) states from the acknowledged one on"
-      }
-      let transaction = try engine.write(.after(.seconds(5)))
-      let report = try transaction.spaceReport()
-      if report.liveWithoutBit + report.liveAndFree + report.waitingTwice + report.damaged != 0 { return "\(report)" }
-      // It goes on from there.
-      _ = try transaction.insert(table: 1) {
-        $0.set(column: 0, int: 999_999)
-        $0.set(column: 1, string: "aaa")
-        $0.set(column: 2, int: 1)
-      }
-      try transaction.commit()
-      var expected = found
-      expected[999_999] = 1
-      if try model(engine) != expected { return "cannot go on" }
-      return nil
-    } catch { return "\(error)" }
-  }
-
-  private func model(_ engine: Engine) throws -> Model {
+  func model(_ engine: Engine) throws -> Model {
     let pin = try engine.pin()
     var model: Model = [:]
     try pin.view.table(1).forEachLeaf { (leaf) throws(StoreError) in

@@ -30,7 +30,10 @@ final class SimulatedDisk: @unchecked Sendable {
   /// Called at every event, before anything more happens.
   var onEvent: (String) -> Void = { _ in }
 
-  init(path: String) { self.path = path }
+  init(path: String, durable: Image = []) {
+    self.path = path
+    self.durable = durable
+  }
 
   func attach() {
     FaultPoint.install { [self] call, target in
@@ -40,7 +43,7 @@ final class SimulatedDisk: @unchecked Sendable {
     }
     FaultPoint.install(steps: { [self] step in
       event(step, isSync: false)
-      if !isBusy { beside(step) }
+      if !isBusy, pthread_equal(thread, pthread_self()) != 0 { beside(step) }
     })
   }
 
@@ -62,8 +65,11 @@ final class SimulatedDisk: @unchecked Sendable {
   /// An event of the test's own.
   func mark(_ name: String) { event(name, isSync: false) }
 
+  private let thread = pthread_self()
+
   private func event(_ name: String, isSync: Bool) {
-    if isBusy { return }
+    // Keepers and mark passes run beside: what they store is seen at the next event of the one thread that is watched.
+    if isBusy || pthread_equal(thread, pthread_self()) == 0 { return }
     isBusy = true
     defer { isBusy = false }
     if let content = syncing {
@@ -167,5 +173,15 @@ final class SimulatedDisk: @unchecked Sendable {
       if start < end { image.replaceSubrange(start..<end, with: content[start..<end]) }
     }
     return image
+  }
+
+  /// Of a sector that was being written when power went the first bytes are the newest and the rest is durable, or the reverse.
+  func tear(_ image: inout Image, _ sector: Int, cut: Int, isFirstNew: Bool) {
+    let start = sector * SimulatedDisk.sector
+    guard let newest = since.last, start + SimulatedDisk.sector <= min(image.count, newest.count) else { return }
+    for index in start..<(start + SimulatedDisk.sector) {
+      let isNew = (index - start < cut) == isFirstNew
+      image[index] = isNew ? newest[index] : index < durable.count ? durable[index] : 0
+    }
   }
 }
