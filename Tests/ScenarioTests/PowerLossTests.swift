@@ -3,7 +3,7 @@ import Testing
 
 /// Power loss on a simulated disk: a slice of what `reef-scenario powerLoss` runs. The whole of it, all 156 workloads of
 /// up to three operations, and long ones at random: `reef-scenario powerLoss FOLDER SEED IMAGES-PER-EVENT 0 1
-/// FOLDER-FOR-IMAGES LONG-WORKLOADS OPERATIONS`.
+/// FOLDER-FOR-IMAGES LONG-WORKLOADS OPERATIONS SECOND-LOSS-AFTER-SO-MANY-IMAGES`.
 @Suite(.serialized) struct PowerLossTests {
   @Test func slice() async throws {
     let debug = URL(fileURLWithPath: Worker.executable)
@@ -21,7 +21,7 @@ import Testing
     process.executableURL = isFast ? release : debug
     process.arguments = [
       "powerLoss", place.folder, "\(seed)", "2", "\(seed % UInt64(Int(share) ?? 1))", share, images.folder,
-      isFast ? "2" : "1", "80",
+      isFast ? "2" : "1", "80", isFast ? "1500" : "3000",
     ]
     process.standardOutput = output
     try process.run()

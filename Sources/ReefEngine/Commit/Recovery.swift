@@ -183,7 +183,9 @@ enum Recovery {
     if slot.ringLength != 0 {
       var space = Space(file: data, lock: building.lock.base) { _ in false }
       if isReplayed { try replay.store(in: data, &space) }
-      if let ring = ring(of: slot), !Mutant.lives(.replayForgetsRing) { space.markRing(ring) }
+      if let ring = ring(of: slot) {
+        if Mutant.lives(.replayForgetsRing) { space.releaseRing(ring) } else { space.markRing(ring) }
+      }
     }
     // Whoever was told of lost pages may be dead: what only the cache is known to have is stored again.
     if header.isChecked, !isReplayed, picked.version > newest.version,
