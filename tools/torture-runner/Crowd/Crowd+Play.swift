@@ -112,10 +112,10 @@ extension Crowd {
       }
     }
     try gather(size)
-    board[.stage] = 1
+    board.advance(to: 1)
     if scenario == .guests {
       while board[.done] < UInt64(size), board.problem.isEmpty { usleep(1000) }
-      board[.stage] = 2
+      board.advance(to: 2)
     }
     end()
     if scenario == .memory {
@@ -148,7 +148,7 @@ extension Crowd {
         })
     }
     try gather(size)
-    board[.stage] = 1
+    board.advance(to: 1)
     try gather(size)
     let (opened, refused) = (Int(board[.done]), Int(board[.refused]))
     demand(opened == LockLayout.maximumPeers, "\(opened) got a place, \(refused) were refused")
@@ -178,7 +178,7 @@ extension Crowd {
       if board[.done] == 1 { break }
     }
     demand(board[.done] == 1, "no death made room")
-    board[.stage] = 2
+    board.advance(to: 2)
     end()
   }
 
@@ -240,9 +240,9 @@ extension Crowd {
         })
     }
     try gather(4)
-    board[.stage] = 1
+    board.advance(to: 1)
     try gather(4)
-    board[.stage] = 2
+    board.advance(to: 2)
     try gather(many)
     let late = try start {
       do {
@@ -252,7 +252,7 @@ extension Crowd {
     }
     end(late)
     kill(holders.removeFirst())
-    board[.stage] = 3
+    board.advance(to: 3)
     end()
   }
 
@@ -297,7 +297,7 @@ extension Crowd {
       engine.close()
     }
     end(writer)
-    board[.stage] = 1
+    board.advance(to: 1)
     end()
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import ReefSystem
 import Synchronization
 
 /// What the processes of a crowd share.
@@ -40,7 +41,16 @@ final class CrowdBoard: @unchecked Sendable {
     wait(stage)
   }
   func wait(_ stage: UInt64) {
-    while self[.stage] < stage { usleep(500) }
+    // Asleep: a thousand that look again and again would have the processors for themselves.
+    while true {
+      let now = self[.stage]
+      if now >= stage { return }
+      _ = Futex.wait(memory, while: UInt32(truncatingIfNeeded: now), until: .after(.seconds(1)))
+    }
+  }
+  func advance(to stage: UInt64) {
+    self[.stage] = stage
+    Futex.wake(memory)
   }
 
   /// What went wrong; the first one counts.
