@@ -112,8 +112,8 @@ final class Scene {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  func tenant(_ name: String, _ wrapper: [String] = []) throws -> TenantProcess {
-    let tenant = try TenantProcess(name, wrapper)
+  func tenant(_ name: String, _ wrapper: [String] = [], program: String? = nil) throws -> TenantProcess {
+    let tenant = try TenantProcess(name, wrapper, program: program)
     tenants.append(tenant)
     return tenant
   }
