@@ -34,6 +34,7 @@ struct Torture {
     do {
       if words.first == "--victim" { return try Victim.run(Array(words.dropFirst())) }
       if words.first == "--ward" { return try Ward.run(Array(words.dropFirst())) }
+      if words.first == "--workload" { return try TracedWorkload.run(Array(words.dropFirst())) }
       if words.first == "--tenant" { return Tenant.run() }
       if words.first == "--nursery" { return try Nursery.run(Array(words.dropFirst())) }
       if words.first == "--crowd" { return try Crowd.run(Array(words.dropFirst())) }

@@ -67,6 +67,9 @@ final class Workload {
     moment += 1
   }
 
+  /// What another process did comes first.
+  func goOn(from possible: [State]) { self.possible = possible }
+
   func complain(_ what: String) { wrong.append(what) }
 
   private func commit(_ engine: Engine, _ changes: [Int64: Int64?], text: Int = 40) {
