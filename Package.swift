@@ -31,6 +31,8 @@ let package = Package(
   products: [
     .library(name: "Reef", targets: ["Reef"]),
     .executable(name: "reef", targets: ["reef"]),
+    // Nobody's but the torture's: the engine as a plug-in brings it along.
+    .library(name: "reef-copy", type: .dynamic, targets: ["ReefCopy"]),
   ],
   targets: [
     .systemLibrary(name: "CNuma", providers: [.apt(["libnuma-dev"])]),
@@ -65,6 +67,8 @@ let package = Package(
     .target(
       name: "CStepper", dependencies: ["CReefSystem"], path: "tools/torture-stepper",
       cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "ReefCopy", dependencies: ["ReefSystem", "ReefEngine"], path: "tools/torture-copy", swiftSettings: warnings),
     .executableTarget(
       name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CStepper", "CXXHash", "CLMDB", "CSQLite3"],
       path: "tools/torture-runner", swiftSettings: warnings,

@@ -53,6 +53,22 @@ import Testing
     #expect(modest.ask("pin") == "pinned 0")
   }
 
+  /// Somebody else frees the slots of the dead just before this one would: they are free all the same.
+  @Test func freedByAnother() throws {
+    let store = try TestStore()
+    let greedy = try store.peer("greedy")
+    let cleaner = try store.peer("cleaner")
+    let late = try store.peer("late", environment: ["REEF_STOP": "slot.none:1"])
+    for peer in [greedy, cleaner, late] { #expect(peer.reply() != nil) }
+    #expect(greedy.ask("claim \(LockLayout.maximumSlots)") != nil)
+    greedy.die()
+    late.send("pin")
+    #expect(eventually { Peer.state(late.id) == "T" })
+    #expect(cleaner.ask("freeDead")?.hasPrefix("freed ") == true)
+    late.goOn()
+    #expect(late.reply() == "pinned 0")
+  }
+
   @Test func pinsAndFollows() throws {
     let store = try TestStore()
     let session = try Session.open(.init(location: .memory(store.name))) { _ throws(StoreError) in }

@@ -15,7 +15,7 @@ import Testing
     let process = Process()
     let output = Pipe()
     process.executableURL = isFast ? release : debug
-    process.arguments = [suite, "--seed", "\(seed)", "--size", "\(isFast ? cases : cases / 5)"]
+    process.arguments = [suite, "--seed", "\(seed)", "--size", "\(isFast ? cases : max(1, cases / 5))"]
     process.standardOutput = output
     try process.run()
     // Off the threads that tests share: they have deadlines.
@@ -39,10 +39,14 @@ import Testing
   /// One of so many workloads; `PowerLossTests` takes more.
   @Test func powerLoss() async throws { try await run("power-loss", cases: 1000) }
 
-  @Test func exhaustion() async throws { try await run("exhaustion", cases: 300) }
+  @Test func exhaustion() async throws { try await run("exhaustion", cases: 80) }
 
-  /// Rounds of all environments: one in a debug build.
-  @Test func environments() async throws { try await run("environments", cases: 5) }
+  @Test func injection() async throws { try await run("injection", cases: 30) }
+
+  @Test func crowd() async throws { try await run("crowd", cases: 100) }
+
+  /// Rounds of all environments.
+  @Test func environments() async throws { try await run("environments", cases: 1) }
 
   @Test func histories() async throws { try await run("histories", cases: 60_000) }
 }

@@ -73,7 +73,9 @@ struct CaseRunner {
   }
 
   private func report(_ cases: any CaseSuite, _ board: Board, _ said: [Int: String]) -> Report {
-    let columns = Outcome.allCases.filter { $0 != .notRun }.map(\.name)
+    let isComplete = !(0..<total).contains { board[$0] == .notRun }
+    let columns = Outcome.allCases.filter { $0 != .notRun || !isComplete }.map(\.name)
+    var skipped: Set<Int> = []
     var report = Report(suite: suite, seed: "\(request.seed)", columns: ["cases"] + columns)
     report.rows = cases.classes.map { Report.Row(name: $0, counts: [:]) }
     for index in 0..<total {
@@ -81,6 +83,9 @@ struct CaseRunner {
       let kind = cases.kind(of: index)
       report.rows[kind].counts["cases", default: 0] += 1
       report.rows[kind].counts[outcome.name, default: 0] += 1
+      if outcome == .notRun, skipped.insert(kind).inserted {
+        print("NOT RUN: \(cases.classes[kind]): \(said[index] ?? "")")
+      }
       guard outcome.isFailure else { continue }
       report.failed += 1
       if report.failures.count < 1000 {
@@ -154,7 +159,7 @@ final class Child {
       board.current = index
       let verdict = cases.run(index, explain: false)
       board[index] = verdict.outcome
-      if verdict.outcome.isFailure {
+      if verdict.outcome.isFailure || verdict.outcome == .notRun {
         print(index, verdict.detail.replacingOccurrences(of: "\n", with: " ").prefix(240))
         fflush(nil)
       }

@@ -33,8 +33,11 @@ struct Torture {
     }
     do {
       if words.first == "--victim" { return try Victim.run(Array(words.dropFirst())) }
+      if words.first == "--ward" { return try Ward.run(Array(words.dropFirst())) }
+      if words.first == "--workload" { return try TracedWorkload.run(Array(words.dropFirst())) }
       if words.first == "--tenant" { return Tenant.run() }
       if words.first == "--nursery" { return try Nursery.run(Array(words.dropFirst())) }
+      if words.first == "--crowd" { return try Crowd.run(Array(words.dropFirst())) }
       if words.first == "--history" { return try HistoryWorker.run(Array(words.dropFirst())) }
       if let at = words.firstIndex(of: "--worker") {
         try work(words, at)

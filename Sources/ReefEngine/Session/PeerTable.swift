@@ -43,6 +43,9 @@ package struct PeerTable: Sendable {
 
   private func enter(_ index: Int) throws(SystemError) -> PeerIdentity? {
     let entry = PeerTable.entry(index)
+    // Looked at before it is claimed: a claim on an entry that cannot be had keeps others from it just when it gets free,
+    // and in a large crowd three calls an entry are three times as slow as one.
+    if locks.lives(index) == true { return nil }
     guard try locks.takeClaim(index) else { return nil }
     defer { locks.releaseClaim(index) }
     guard locks.lives(index) == false else { return nil }

@@ -72,7 +72,10 @@ package final class ReaderSlots: @unchecked Sendable {
   @usableFromInline
   func claimSlowly() throws(StoreError) -> Int {
     if let slot = takeSpare() ?? takeFree() { return slot }
-    if freeDead() > 0, let slot = takeFree() { return slot }
+    FaultPoint.step("slot.none")
+    freeDead()
+    // Whoever freed them: another process may have been at it in between, and nothing was left for this one.
+    if let slot = takeSpare() ?? takeFree() { return slot }
     throw .slotsFull(holders: PeerListing(slots: self).holders())
   }
 

@@ -9,7 +9,9 @@ final class EnvironmentSuite: CaseSuite {
 
   typealias Environment = (name: String, play: @Sendable (Scene) throws -> Void)
   /// A new environment is a line here.
-  static let all: [Environment] = UserEnvironments.all + FileEnvironments.all + ProcessEnvironments.all
+  static let all: [Environment] =
+    UserEnvironments.all + FileEnvironments.all + ProcessEnvironments.all
+    + LibraryEnvironments.all
 
   let classes = all.map(\.name)
   private let request: Request

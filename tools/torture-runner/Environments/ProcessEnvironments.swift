@@ -83,8 +83,8 @@ enum ProcessEnvironments {
         try scene.demand(try waiter.answer("wait").value != nil, "nobody was told")
         try scene.must(other, "hold")
         let began = Board.now
-        try scene.may(waiter, "commit", naming: "tenant", must: true)
-        try scene.demand(Board.now - began > 1_000_000_000, "it did not wait for its time")
+        try scene.may(waiter, "commit 500", naming: "tenant", must: true)
+        try scene.demand(Board.now - began > 350_000_000, "it did not wait for its time")
         try scene.must(other, "release")
       }
       try scene.turns(a, b)

@@ -28,10 +28,11 @@ final class TenantProcess {
   private var buffer: [UInt8] = []
   private var hasEnded = false
 
-  init(_ name: String, _ wrapper: [String]) throws {
+  /// `role`: what of this program it runs.
+  init(_ name: String, _ wrapper: [String], _ role: [String] = ["--tenant"], program: String? = nil) throws {
     self.name = name
     let own = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-    let words = wrapper + [own, "--tenant"]
+    let words = wrapper + [program ?? own] + role
     process.executableURL = URL(fileURLWithPath: words[0])
     process.arguments = Array(words.dropFirst())
     process.standardInput = input
@@ -111,14 +112,15 @@ final class Scene {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  func tenant(_ name: String, _ wrapper: [String] = []) throws -> TenantProcess {
-    let tenant = try TenantProcess(name, wrapper)
+  func tenant(_ name: String, _ wrapper: [String] = [], program: String? = nil) throws -> TenantProcess {
+    let tenant = try TenantProcess(name, wrapper, program: program)
     tenants.append(tenant)
     return tenant
   }
 
-  /// A tenant, or nil where this machine does not allow its environment.
-  func probe(_ wrapper: [String]) -> Bool {
+  /// Whether this machine allows what the wrapper does.
+  func probe(_ wrapper: [String]) -> Bool { Scene.probe(wrapper) }
+  static func probe(_ wrapper: [String]) -> Bool {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: wrapper[0])
     process.arguments = Array(wrapper.dropFirst()) + ["/bin/true"]

@@ -51,14 +51,15 @@ enum Tenant {
   private struct State {
     var engine: Engine?
     var held: (transaction: WriteTransaction, value: Int64)?
+    var copies: [String: LoadedCopy] = [:]
 
     mutating func opened() throws -> Engine {
       guard let engine else { throw StoreError.closed }
       return engine
     }
 
-    func commit(_ engine: Engine) throws -> Int64 {
-      let transaction = try engine.write(.after(.milliseconds(1500)))
+    func commit(_ engine: Engine, within milliseconds: Int = 1500) throws -> Int64 {
+      let transaction = try engine.write(.after(.milliseconds(milliseconds)))
       do {
         let value = try Tenant.advance(transaction)
         _ = try transaction.commit()
@@ -74,12 +75,13 @@ enum Tenant {
       case "as":
         guard words.count == 2, let id = UInt32(words[1]), setgroups(0, nil) == 0, setgid(id) == 0, setuid(id) == 0
         else { throw TortureError("cannot become \(words)") }
+      case "load": copies[words[1]] = try LoadedCopy(words[2], apart: words.count > 3)
       case "umask": umask(mode_t(words[1], radix: 8) ?? 0)
       case "open", "look": engine = try Tenant.open(words[1], readOnly: words[0] == "look")
       case "close":
         try opened().close()
         engine = nil
-      case "commit": return try commit(opened())
+      case "commit": return try commit(opened(), within: words.count > 1 ? Int(words[1]) ?? 0 : 1500)
       case "read":
         let pin = try opened().pin()
         return try Tenant.value(pin.view)
@@ -154,7 +156,13 @@ enum Tenant {
       guard !words.isEmpty else { continue }
       var answer: String
       do {
-        answer = "ok \(try state.obey(words))"
+        if words[0] == "in", words.count > 2, let copy = state.copies[words[1]] {
+          answer = copy(words.dropFirst(2).joined(separator: " "))
+        } else {
+          answer = "ok \(try state.obey(words))"
+        }
+      } catch let error as StoreErrorText {
+        answer = "error \(error.text)"
       } catch let error as StoreError {
         answer = "error \(error)"
       } catch {

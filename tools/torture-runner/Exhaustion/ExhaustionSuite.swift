@@ -16,17 +16,20 @@ final class ExhaustionSuite: CaseSuite {
     cases: { try ExhaustionSuite($0) })
 
   enum Class: Int, CaseIterable {
-    case once, forEver, openFiles, fileSize, addressSpace, lockedMemory
+    case once, forEver, openFiles, fileSize, addressSpace, lockedMemory, fullTmpfs, fullDisk, inodes, lockFileAlone
   }
   let classes = [
     "a call fails once", "a call fails for ever", "open files", "file size", "address space", "locked memory",
+    "full tmpfs", "full ext4", "no more files", "lock file cannot grow",
   ]
 
   private let request: Request
+  private let fullCases: FullCases
   let plans: [(call: String, time: Int, onDisk: Bool)]
 
   init(_ request: Request) throws {
     self.request = request
+    fullCases = FullCases(request.folder)
     var plans: [(call: String, time: Int, onDisk: Bool)] = []
     for onDisk in [false, true] {
       let counts = CallCounts()
@@ -57,7 +60,12 @@ final class ExhaustionSuite: CaseSuite {
 
   func kind(of index: Int) -> Int {
     var random = Mix(request.seed, UInt64(index) &+ 77)
-    return random.chance(10) ? 2 + random.below(Class.allCases.count - 2) : random.below(2)
+    switch random.below(10) {
+    case 0: return 2 + random.below(4)
+    // The lock file's alone takes hundreds of commits.
+    case 1, 2, 3: return random.chance(12) ? 9 : random.chance(8) ? 8 : 6 + random.below(2)
+    default: return random.below(2)
+    }
   }
 
   /// What a call really may fail with.
@@ -113,6 +121,16 @@ final class ExhaustionSuite: CaseSuite {
       let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ").first
       let used = pages.flatMap { UInt64($0) }.map { $0 * 4096 } ?? 1 << 30
       limited(RLIMIT_AS, to: used + more) { workload.run() }
+    case .fullTmpfs, .fullDisk, .inodes, .lockFileAlone:
+      do {
+        switch kind {
+        case .inodes: (workload, said) = try fullCases.inodes(&random)
+        case .lockFileAlone: (workload, said) = try fullCases.lockFileAlone(&random)
+        default: (workload, said) = try fullCases.full(kind == .fullDisk ? .ext4 : .tmpfs, &random)
+        }
+      } catch let error as SmallFileSystem.NotPermitted {
+        return Verdict(outcome: .notRun, detail: error.why)
+      } catch { return Verdict(outcome: .wrong, detail: "\(error)") }
     case .lockedMemory:
       said = "no locked memory"
       // RLIMIT_MEMLOCK, which the module does not have.

@@ -16,6 +16,11 @@ final class Workload {
   private(set) var errors: [StoreError] = []
   private(set) var wrong: [String] = []
   private(set) var commits = 0
+  /// Told before each commit, and before the store is closed, how many of these moments there were.
+  var passing: ((Int) -> Void)?
+  private var moment = 0
+  /// How many there are in `run`, if nothing fails.
+  let moments = 2 * 52
 
   init(_ path: String, _ durability: Durability) {
     self.path = path
@@ -57,7 +62,18 @@ final class Workload {
     return state
   }
 
+  private func pass() {
+    passing?(moment)
+    moment += 1
+  }
+
+  /// What another process did comes first.
+  func goOn(from possible: [State]) { self.possible = possible }
+
+  func complain(_ what: String) { wrong.append(what) }
+
   private func commit(_ engine: Engine, _ changes: [Int64: Int64?], text: Int = 40) {
+    pass()
     attempt {
       let transaction = try engine.write(.after(.seconds(2)))
       do {
@@ -123,8 +139,32 @@ final class Workload {
       commit(engine, Dictionary(uniqueKeysWithValues: (500..<700).map { (base + $0, nil as Int64?) }))
       for step in 0..<40 { commit(engine, [base + 20: Int64(step)]) }
       look(engine)
+      pass()
       engine.close()
     }
+  }
+
+  /// A version is held until the list of what waits for it must grow; `fill` is called shortly before. Returns how many
+  /// blocks were leaked, because the list could not.
+  func runHolding(fill: () -> Void) -> UInt64 {
+    guard let engine = attempt({ try open() }) else { return 0 }
+    defer { engine.close() }
+    let lock = engine.session.lock
+    // Room in the data file for what comes: it is free once enough has been replaced.
+    commit(engine, [1: 1, 2: 2, 500: 1], text: 400_000)
+    commit(engine, [500: nil])
+    for step in 0..<60 { commit(engine, [1: Int64(step)]) }
+    guard let held = attempt({ try engine.claimSlot() }) else { return 0 }
+    // This version and all later ones.
+    _ = engine.session.pinFollowing(held)
+    func left() -> UInt64 { lock.word(LockLayout.Control.poolCapacity) &- lock.word(LockLayout.Control.poolCount) }
+    for step in 0..<3000 where left() > 60 && errors.isEmpty { commit(engine, [1: Int64(step)]) }
+    fill()
+    for step in 0..<60 { commit(engine, [2: Int64(step)]) }
+    look(engine)
+    let leaked = lock.word(LockLayout.Statistics.leaked)
+    engine.closeSlot(held)
+    return leaked
   }
 
   /// Once nothing fails any more: the store opens, holds what it must, is whole, and takes a commit.

@@ -14,13 +14,19 @@ enum KillSuite {
       suite: suite.name, seed: "\(request.seed)",
       columns: ["kills", "p50 µs", "p99 µs", "most µs", "takeovers", "wrong"])
     report.hasTotal = false
-    for (name, count, onDisk) in [("tmpfs", kills - kills / 10, false), ("disk", kills / 10, true)] {
-      let folder = onDisk ? Torture.diskFolder + "-kill" : request.folder + "/kill"
+    for place in KillRun.Place.allCases {
+      let onDisk = place == .disk
+      let folder = onDisk ? Torture.diskFolder + "-kill" : request.folder + "/kill-\(place)"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      var run = try KillRun(request, folder: folder, onDisk: onDisk)
-      try run.go(count)
-      report.rows.append(Report.Row(name: name, counts: run.counts))
+      if place == .names, !Scene.probe(Ward.wrapper) {
+        print("NOT RUN: two PID name spaces: they are not permitted")
+        report.rows.append(Report.Row(name: "two PID name spaces: NOT RUN", counts: [:]))
+        continue
+      }
+      var run = try KillRun(request, folder: folder, place: place)
+      try run.go(kills * place.share / 10)
+      report.rows += run.rows
       report.failed += run.failures.count
       report.failures += run.failures.map {
         Report.Failure(what: $0, replay: "tools/torture kill --seed \(request.seed) (processes race: not exactly)")
@@ -30,25 +36,42 @@ enum KillSuite {
   }
 }
 
-private struct KillRun {
+struct KillRun {
+  enum Place: CaseIterable {
+    case tmpfs, disk, names
+    /// Tenths of all kills.
+    var share: Int {
+      switch self {
+      case .tmpfs: 7
+      case .disk: 1
+      case .names: 2
+      }
+    }
+  }
+  private struct Figures {
+    var times: [UInt64] = []
+    var killed = 0
+    var takeovers: UInt64 = 0
+    var wrong = 0
+  }
+
   private let request: Request
   private let path: String
-  private let folder: String
-  private let onDisk: Bool
+  private let place: Place
   private let engine: Engine
+  private var ward: TenantProcess?
   private var random: Mix
-  private var times: [UInt64] = []
+  private var figures: [String: Figures] = [:]
   private var killed = 0
   private(set) var failures: [String] = []
   private var last: Int64 = 0
   private var serial = 0
 
-  init(_ request: Request, folder: String, onDisk: Bool) throws {
+  init(_ request: Request, folder: String, place: Place) throws {
     self.request = request
-    self.folder = folder
-    self.onDisk = onDisk
+    self.place = place
     path = folder + "/jobs.reef"
-    random = Mix(request.seed, onDisk ? 2 : 1)
+    random = Mix(request.seed, place == .tmpfs ? 1 : place == .disk ? 2 : 3)
     engine = try Victim.open(path)
     let transaction = try engine.write(.after(.seconds(10)))
     for row in 0..<Victim.rows {
@@ -58,59 +81,61 @@ private struct KillRun {
       }
     }
     _ = try transaction.commit()
+    if place == .names { ward = try TenantProcess("ward", Ward.wrapper, ["--ward", path]) }
   }
 
-  var counts: [String: Int] {
-    let sorted = times.sorted()
-    func at(_ part: Double) -> Int { sorted.isEmpty ? 0 : Int(sorted[Int(Double(sorted.count - 1) * part)] / 1000) }
-    return [
-      "kills": killed, "p50 µs": at(0.5), "p99 µs": at(0.99), "most µs": at(1),
-      "takeovers": Int(engine.session.lock.word(LockLayout.Statistics.takeovers)), "wrong": failures.count,
-    ]
-  }
-
-  private final class Living {
-    let process = Process()
-    let role: Victim.Role
-    let words: SharedWords
-    let wordsPath: String
-
-    init(_ role: Victim.Role, _ store: String, _ wordsPath: String, _ seed: UInt64) throws {
-      self.role = role
-      self.wordsPath = wordsPath
-      words = try SharedWords(wordsPath, create: true)
-      process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-      process.arguments = ["--victim", store, wordsPath, role.rawValue, "\(seed)"]
-      try process.run()
+  var rows: [Report.Row] {
+    figures.sorted { $0.key < $1.key }.map { name, figures in
+      let sorted = figures.times.sorted()
+      func at(_ part: Double) -> Int { sorted.isEmpty ? 0 : Int(sorted[Int(Double(sorted.count - 1) * part)] / 1000) }
+      return Report.Row(
+        name: name,
+        counts: [
+          "kills": figures.killed, "p50 µs": at(0.5), "p99 µs": at(0.99), "most µs": at(1),
+          "takeovers": Int(figures.takeovers), "wrong": figures.wrong,
+        ])
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: wordsPath) }
   }
 
   private mutating func start(_ role: Victim.Role) throws -> Living {
     serial += 1
-    return try Living(role, path, request.folder + "/words-\(serial)", random.next())
+    let inside = ward != nil && random.chance(2)
+    return try Living(
+      role, path, request.folder + "/words-\(place)-\(serial)", random.next(), in: inside ? ward : nil)
+  }
+
+  /// Where somebody was killed, and where the next writer lives.
+  private func name(_ victim: Living, nextInside: Bool) -> String {
+    guard ward != nil else { return "\(place)" }
+    return "killed \(victim.isInside ? "inside" : "outside"), next \(nextInside ? "inside" : "outside")"
   }
 
   mutating func go(_ count: Int) throws {
-    defer { engine.close() }
+    defer {
+      ward?.end()
+      engine.close()
+    }
     var others = try [Victim.Role.reader, .follower, .opener].map { try start($0) }
-    defer { for other in others { end(other) } }
+    defer { for other in others { _ = try? other.kill() } }
     while killed < count, failures.count < 20 {
-      let writer = try start(onDisk && random.chance(2) ? .durable : .writer)
+      let writer = try start(place == .disk && random.chance(2) ? .durable : .writer)
       // From its first breath to some thousand commits.
       let patience = Board.now + 20_000_000_000
       if !random.chance(8) {
-        while writer.words[.state] != 2, Board.now < patience, writer.process.isRunning { usleep(50) }
+        while writer.words[.state] != 2, Board.now < patience, writer.isRunning { usleep(50) }
       }
       usleep(UInt32(random.below(random.chance(4) ? 8000 : 300)))
+      let nextInside = ward != nil && random.chance(2)
+      let row = name(writer, nextInside: nextInside)
+      let before = failures.count
       if random.chance(3) {
         let at = random.below(others.count)
-        end(others[at])
+        try end(others[at], row)
         others[at] = try start(others[at].role)
       }
-      end(writer)
-      try takeOver(after: writer)
+      try end(writer, row)
+      try takeOver(after: writer, inside: nextInside, row)
+      figures[row, default: Figures()].wrong += failures.count - before
     }
     let transaction = try engine.write(.after(.seconds(10)))
     defer { transaction.rollback() }
@@ -120,32 +145,22 @@ private struct KillRun {
     }
   }
 
-  private mutating func end(_ living: Living) {
-    if let end = ChildEnd.of(living.process, wait: false) {
-      failures.append("a \(living.role.rawValue) ended by itself, status \(end.status)")
-    } else {
-      kill(living.process.processIdentifier, SIGKILL)
-      _ = ChildEnd.of(living.process, wait: true)
-    }
+  private mutating func end(_ living: Living, _ row: String) throws {
+    if let status = try living.kill() { failures.append("a \(living.role.rawValue) ended by itself, status \(status)") }
     if living.words[.wrong] != 0 { failures.append("a \(living.role.rawValue) saw what cannot be") }
     killed += 1
+    figures[row, default: Figures()].killed += 1
   }
 
+  private var takeovers: UInt64 { engine.session.lock.word(LockLayout.Statistics.takeovers) }
+
   /// The next writer: how long it waits, and what it finds.
-  private mutating func takeOver(after writer: Living) throws {
-    let began = Board.now
-    let transaction: WriteTransaction
-    do {
-      transaction = try engine.write(.after(.seconds(10)))
-    } catch {
-      failures.append("kill \(killed): nobody could write for ten seconds: \(error)")
-      return
-    }
-    let time = Board.now - began
-    times.append(time)
+  private mutating func takeOver(after writer: Living, inside: Bool, _ row: String) throws {
+    let takeoversBefore = takeovers
+    guard let (time, values) = try inside ? nextInside() : nextHere() else { return }
+    figures[row, default: Figures()].times.append(time)
+    figures[row, default: Figures()].takeovers += takeovers - takeoversBefore
     if time > 1_000_000_000 { failures.append("kill \(killed): the next writer waited \(time / 1_000_000) ms") }
-    let values = try Victim.values(transaction.readView)
-    transaction.rollback()
     let acknowledged = max(last, Int64(writer.words[.acknowledged]))
     guard values.count == 1, let found = values.first, found == acknowledged || found == acknowledged + 1 else {
       failures.append("kill \(killed): \(values.sorted()) after \(acknowledged)")
@@ -153,5 +168,29 @@ private struct KillRun {
       return
     }
     last = found
+  }
+
+  private mutating func nextHere() throws -> (UInt64, Set<Int64>)? {
+    let began = Board.now
+    let transaction: WriteTransaction
+    do {
+      transaction = try engine.write(.after(.seconds(10)))
+    } catch {
+      failures.append("kill \(killed): nobody could write for ten seconds: \(error)")
+      return nil
+    }
+    let time = Board.now - began
+    defer { transaction.rollback() }
+    return (time, try Victim.values(transaction.readView))
+  }
+
+  private mutating func nextInside() throws -> (UInt64, Set<Int64>)? {
+    guard let ward else { return nil }
+    let answer = try ward.ask("takeover", within: 20)
+    guard let time = answer.value, let low = try ward.ask("low").value, let high = try ward.ask("high").value else {
+      failures.append("kill \(killed): the other name space could not write: \(answer)")
+      return nil
+    }
+    return (UInt64(time), [low, high])
   }
 }
