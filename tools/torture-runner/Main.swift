@@ -32,6 +32,9 @@ struct Torture {
       return
     }
     do {
+      #if REEF_FUZZ
+        if words.first == "fuzz" { return try Fuzzer.run(Array(words.dropFirst())) }
+      #endif
       if words.first == "--victim" { return try Victim.run(Array(words.dropFirst())) }
       if words.first == "--tenant" { return Tenant.run() }
       if words.first == "--nursery" { return try Nursery.run(Array(words.dropFirst())) }
