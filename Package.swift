@@ -18,10 +18,6 @@ let toolchainHost: String = {
   return "/usr/lib/swift/host"
 }()
 
-let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
-// Bugs to be found by the suites that search for bugs: see `Mutant`. Never in a release build.
-let engine = warnings + [.define("REEF_MUTATIONS", .when(configuration: .debug))]
-
 // Coverage-guided fuzzing (tools/fuzz) is a build of its own, in a scratch path of its own: instrumented, and linked with
 // the toolchain's libFuzzer. REEF_FUZZ=address adds the address sanitizer. Without the variable none of it is there.
 let fuzzing = ProcessInfo.processInfo.environment["REEF_FUZZ"] ?? ""
@@ -29,9 +25,9 @@ let isFuzzing = !fuzzing.isEmpty
 let isSanitized = fuzzing == "address"
 let coverage: [SwiftSetting] =
   isFuzzing
-  ? [.unsafeFlags(["-sanitize=fuzzer"] + (isSanitized ? ["-sanitize=address"] : [])), .define("REEF_FUZZ")] : []
+  ? [.unsafeFlags(["-sanitize=fuzzer", "-O"] + (isSanitized ? ["-sanitize=address"] : [])), .define("REEF_FUZZ")] : []
 let coverageC: [CSetting] =
-  isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link\(isSanitized ? ",address" : "")"])] : []
+  isFuzzing ? [.unsafeFlags(["-O2", "-fsanitize=fuzzer-no-link\(isSanitized ? ",address" : "")"])] : []
 #if arch(arm64)
   let machine = "aarch64"
 #else
@@ -44,6 +40,10 @@ let fuzzer: [LinkerSetting] =
     .linkedLibrary("stdc++"),
     .unsafeFlags(["-use-ld=lld"] + (isSanitized ? ["-sanitize=address"] : [])),
   ] : []
+
+let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
+// Bugs to be found by the suites that search for bugs: see `Mutant`. Never in a release build.
+let engine = warnings + (isFuzzing ? [] : [.define("REEF_MUTATIONS", .when(configuration: .debug))])
 
 let hostSyntax = [
   "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros", "SwiftDiagnostics", "SwiftCompilerPluginMessageHandling",
