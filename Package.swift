@@ -25,7 +25,7 @@ let isFuzzing = !fuzzing.isEmpty
 let isSanitized = fuzzing == "address"
 let coverage: [SwiftSetting] =
   isFuzzing
-  ? [.unsafeFlags(["-sanitize=fuzzer", "-O"] + (isSanitized ? ["-sanitize=address"] : [])), .define("REEF_FUZZ")] : []
+  ? [.unsafeFlags(["-sanitize=fuzzer\(isSanitized ? ",address" : "")", "-O"]), .define("REEF_FUZZ")] : []
 let coverageC: [CSetting] =
   isFuzzing ? [.unsafeFlags(["-O2", "-fsanitize=fuzzer-no-link\(isSanitized ? ",address" : "")"])] : []
 #if arch(arm64)
