@@ -72,9 +72,9 @@ enum Reseal {
     _ file: inout [UInt8], _ records: [Int], _ index: Int, _ offset: Int, _ value: UInt64, size: Int
   ) {
     typealias Record = DataLayout.Record
-    let length = Int(FuzzBytes.word(file, records[index] + Record.length))
-    guard length >= Record.nodes, length <= file.count else { return }
-    FuzzBytes.put(&file, records[index] + offset % length, value, size: size)
+    let length = FuzzBytes.word(file, records[index] + Record.length)
+    guard length >= UInt64(Record.nodes), length <= UInt64(file.count) else { return }
+    FuzzBytes.put(&file, records[index] + offset % Int(length), value, size: size)
     for (index, at) in records.enumerated().dropFirst(index) {
       let length = FuzzBytes.word(file, at + Record.length)
       guard length >= UInt64(Record.nodes), length <= UInt64(max(0, file.count - at)) else { return }
