@@ -42,11 +42,14 @@ package enum Checks {
   package static func seal(_ entry: UInt64, _ space: borrowing Space) throws(StoreError) -> UInt64 {
     let node = space.pointer(UInt32(truncatingIfNeeded: entry))
     guard space.isOwned(node) else { return entry }
-    let base = space.base
-    let limit = space.fileLimit
-    let stamp = space.stamp
+    return try seal(entry, base: space.base, limit: space.fileLimit, stamp: space.stamp, path: space.file.path)
+  }
+
+  static func seal(
+    _ entry: UInt64, base: UnsafeMutableRawPointer, limit: UInt64, stamp: UInt64, path: String
+  ) throws(StoreError) -> UInt64 {
     var walk = TreeWalk(limit: limit)
-    return try seal(entry, base: base, limit: limit, stamp: stamp, path: space.file.path, &walk, depth: 0)
+    return try seal(entry, base: base, limit: limit, stamp: stamp, path: path, &walk, depth: 0)
   }
 
   private static func seal(
