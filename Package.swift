@@ -18,9 +18,32 @@ let toolchainHost: String = {
   return "/usr/lib/swift/host"
 }()
 
+// Coverage-guided fuzzing (tools/fuzz) is a build of its own, in a scratch path of its own: instrumented, and linked with
+// the toolchain's libFuzzer. REEF_FUZZ=address adds the address sanitizer. Without the variable none of it is there.
+let fuzzing = ProcessInfo.processInfo.environment["REEF_FUZZ"] ?? ""
+let isFuzzing = !fuzzing.isEmpty
+let isSanitized = fuzzing == "address"
+let coverage: [SwiftSetting] =
+  isFuzzing
+  ? [.unsafeFlags(["-sanitize=fuzzer\(isSanitized ? ",address" : "")", "-O"]), .define("REEF_FUZZ")] : []
+let coverageC: [CSetting] =
+  isFuzzing ? [.unsafeFlags(["-O2", "-fsanitize=fuzzer-no-link\(isSanitized ? ",address" : "")"])] : []
+#if arch(arm64)
+  let machine = "aarch64"
+#else
+  let machine = "x86_64"
+#endif
+let fuzzer: [LinkerSetting] =
+  isFuzzing
+  ? [
+    .unsafeFlags(["-Xlinker", toolchainHost + "/../clang/lib/linux/libclang_rt.fuzzer_no_main-\(machine).a"]),
+    .linkedLibrary("stdc++"),
+    .unsafeFlags(["-use-ld=lld"] + (isSanitized ? ["-sanitize=address"] : [])),
+  ] : []
+
 let warnings: [SwiftSetting] = [.swiftLanguageMode(.v6)]
 // Bugs to be found by the suites that search for bugs: see `Mutant`. Never in a release build.
-let engine = warnings + [.define("REEF_MUTATIONS", .when(configuration: .debug))]
+let engine = warnings + (isFuzzing ? [] : [.define("REEF_MUTATIONS", .when(configuration: .debug))])
 
 let hostSyntax = [
   "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros", "SwiftDiagnostics", "SwiftCompilerPluginMessageHandling",
@@ -37,11 +60,12 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CNuma", providers: [.apt(["libnuma-dev"])]),
     .systemLibrary(name: "CXXHash", providers: [.apt(["libxxhash-dev"])]),
-    .target(name: "CReefSystem", cSettings: [.define("_GNU_SOURCE")]),
-    .target(name: "CReefKernels", cSettings: [.unsafeFlags(["-O3"], .when(configuration: .release))]),
-    .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: engine),
+    .target(name: "CReefSystem", cSettings: [.define("_GNU_SOURCE")] + coverageC),
+    .target(name: "CReefKernels", cSettings: [.unsafeFlags(["-O3"], .when(configuration: .release))] + coverageC),
+    .target(name: "ReefSystem", dependencies: ["CReefSystem", "CNuma"], swiftSettings: engine + coverage),
     .target(
-      name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"], swiftSettings: engine),
+      name: "ReefEngine", dependencies: ["ReefSystem", "CReefKernels", "CXXHash"],
+      swiftSettings: engine + coverage),
     .macro(
       name: "ReefMacros",
       swiftSettings: warnings + [.unsafeFlags(["-I", toolchainHost])],
@@ -71,8 +95,8 @@ let package = Package(
       name: "ReefCopy", dependencies: ["ReefSystem", "ReefEngine"], path: "tools/torture-copy", swiftSettings: warnings),
     .executableTarget(
       name: "reef-torture", dependencies: ["ReefSystem", "ReefEngine", "CStepper", "CXXHash", "CLMDB", "CSQLite3"],
-      path: "tools/torture-runner", swiftSettings: warnings,
-      linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlite3")]),
+      path: "tools/torture-runner", exclude: isFuzzing ? [] : ["Fuzz"], swiftSettings: warnings + coverage,
+      linkerSettings: [.linkedLibrary("lmdb"), .linkedLibrary("sqlite3")] + fuzzer),
 
     .testTarget(
       name: "ReefEngineTests", dependencies: ["ReefEngine", "CReefKernels", "CXXHash"], swiftSettings: warnings),

@@ -32,6 +32,9 @@ struct Torture {
       return
     }
     do {
+      #if REEF_FUZZ
+        if words.first == "fuzz" { return try Fuzzer.run(Array(words.dropFirst())) }
+      #endif
       if words.first == "--victim" { return try Victim.run(Array(words.dropFirst())) }
       if words.first == "--ward" { return try Ward.run(Array(words.dropFirst())) }
       if words.first == "--workload" { return try TracedWorkload.run(Array(words.dropFirst())) }

@@ -49,14 +49,16 @@ extension Checks {
   /// The version must be held, and this process may store into the file.
   static func storeAgain(_ root: UInt64, extents: UInt64, after version: UInt64, in data: MappedFile) -> Bool {
     let limit = extents << UInt64(DataLayout.extentShift)
-    return storeAgain(root, base: data.base, limit: limit, after: version, depth: 0)
+    var walk = TreeWalk(limit: limit)
+    return storeAgain(root, base: data.base, limit: limit, after: version, &walk, depth: 0)
   }
 
   private static func storeAgain(
-    _ entry: UInt64, base: UnsafeMutableRawPointer, limit: UInt64, after version: UInt64, depth: Int
+    _ entry: UInt64, base: UnsafeMutableRawPointer, limit: UInt64, after version: UInt64, _ walk: inout TreeWalk,
+    depth: Int
   ) -> Bool {
     let offset = (entry & 0xffff_ffff) << UInt64(DataLayout.grainShift)
-    guard depth < 64, offset >= UInt64(DataLayout.extentSize), offset + 16 <= limit else { return false }
+    guard walk.enters(depth: depth), offset >= UInt64(DataLayout.extentSize), offset + 16 <= limit else { return false }
     let node = base + Int(offset)
     let length = UInt64(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self))
     guard length >= 16, offset + length <= limit, sum(node) == entry >> 32 else { return false }
@@ -67,7 +69,7 @@ extension Checks {
     let isSound = NodeChildren.forEach(node) { place in
       if isWhole {
         isWhole = storeAgain(
-          place.loadUnaligned(as: UInt64.self), base: base, limit: limit, after: version, depth: depth + 1)
+          place.loadUnaligned(as: UInt64.self), base: base, limit: limit, after: version, &walk, depth: depth + 1)
       }
     }
     return isSound && isWhole

@@ -132,6 +132,10 @@ enum Recovery {
     guard fits(picked, size) else {
       throw .damaged(path: data.path, what: "the file is shorter than version \(picked.version) says")
     }
+    // Stamps keep 48 bits of it, and every later version counts on from here.
+    guard picked.version <= DataLayout.versionMask / 2 else {
+      throw .damaged(path: data.path, what: "no store has had as many versions as it says")
+    }
     try checkChunks(data, extents: picked.extents)
     let isClean = newest.isClean && picked.version == newest.version
     FaultPoint.step("recover.picked")

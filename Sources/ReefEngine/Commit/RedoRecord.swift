@@ -25,12 +25,12 @@ struct RedoRecordBuilder: ~Copyable {
     length = Field.nodes
     count = 0
     isTooLarge = false
-    try add(root, base, UnsafeRawPointer(data.base), limit, data.path)
+    try add(root, base, UnsafeRawPointer(data.base), limit, data.path, depth: 0)
     return !isTooLarge
   }
 
   private mutating func add(
-    _ entry: UInt64, _ base: UInt64, _ file: UnsafeRawPointer, _ limit: UInt64, _ path: String
+    _ entry: UInt64, _ base: UInt64, _ file: UnsafeRawPointer, _ limit: UInt64, _ path: String, depth: Int
   ) throws(StoreError) {
     let offset = (entry & 0xffff_ffff) << UInt64(DataLayout.grainShift)
     guard offset >= UInt64(DataLayout.extentSize), offset + 16 <= limit else {
@@ -42,6 +42,10 @@ struct RedoRecordBuilder: ~Copyable {
     let size = Int(node.load(fromByteOffset: DataLayout.Node.length, as: UInt32.self))
     guard size >= 16, offset + UInt64(size) <= limit else {
       throw .damaged(path: path, what: "a node leads out of the file")
+    }
+    // What the record holds ends a wide walk, this a deep one.
+    guard depth < TreeWalk.maximumDepth else {
+      throw .damaged(path: path, what: "a node of the newest version leads back to itself")
     }
     let padded = (size + 7) & ~7
     let ref = UInt32(truncatingIfNeeded: entry)
@@ -61,7 +65,7 @@ struct RedoRecordBuilder: ~Copyable {
     length += DataLayout.RecordNode.bytes + padded
     count += 1
     let isSound = try NodeChildren.forEach(node) { place throws(StoreError) in
-      try add(place.loadUnaligned(as: UInt64.self), base, file, limit, path)
+      try add(place.loadUnaligned(as: UInt64.self), base, file, limit, path, depth: depth + 1)
     }
     guard isSound else { throw .damaged(path: path, what: "a node of the newest version is not sound") }
   }

@@ -37,7 +37,8 @@ struct SampleStore {
   var history: [UInt64: Model]
   var newest: UInt64
 
-  init(seed: UInt64, folder: String) throws {
+  /// `parts`: of how many parts one is made, for a smaller one. `isChecked`: fails where `folder` lies in memory.
+  init(seed: UInt64, folder: String, parts: Int = 1, isChecked: Bool = true) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let path = folder + "/sample.reef"
@@ -53,9 +54,9 @@ struct SampleStore {
       history[try transaction.commit(durability: .full)] = model
     }
     try commit { transaction in
-      for key in 0..<Int64(400) { try Self.insertItem(key, transaction, &model, &random) }
-      for key in 0..<Int64(300) { try Self.insertNamed(key, transaction, &model, &random) }
-      for _ in 0..<400 {
+      for key in 0..<Int64(400 / parts) { try Self.insertItem(key, transaction, &model, &random) }
+      for key in 0..<Int64(300 / parts) { try Self.insertNamed(key, transaction, &model, &random) }
+      for _ in 0..<400 / parts {
         try Self.insertSparse(Int64(bitPattern: random.next()) >> 4, transaction, &model, &random)
       }
     }
@@ -87,7 +88,7 @@ struct SampleStore {
     engine.close()
     self.history = history
     closed = try file(path)
-    guard closed.count > 65536, StoreFile.isChecked(closed) else {
+    guard closed.count > 65536, StoreFile.isChecked(closed) == isChecked else {
       throw TortureError("\(folder) lies in memory: the sample has to be made on a disk")
     }
   }
