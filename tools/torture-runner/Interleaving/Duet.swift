@@ -1,0 +1,67 @@
+/// Two acts, and the world in which they meet.
+struct Duet: Sendable {
+  enum Predecessor {
+    case none
+    /// Somebody dies with pins; somewhere in a commit; or, before anybody comes, with a store that nobody closed.
+    case withPins, inCommit, before
+  }
+  let first: DuetAct
+  let second: DuetAct
+  var suffix = ""
+  /// Whether loads of the lock file are points as well.
+  var loads = false
+  /// Durable, in a folder whose syncs count; and whether commits are on disk when they return.
+  var onDisk = false
+  var isFull = false
+  var isInMemory = false
+  /// Whether there is a store before anybody comes.
+  var hasStore = true
+  /// Whether somebody else has it open all the while, and holds a version.
+  var hasWitness = false
+  var predecessor = Predecessor.none
+  /// One schedule of so many others': where one takes long.
+  var cost = 1
+
+  var name: String { "\(first.name) / \(second.name)\(suffix)" }
+
+  static let all: [Duet] = [
+    // Readers
+    Duet(first: .read, second: .commit(), loads: true),
+    Duet(first: .read, second: .commit(4, churn: 40), loads: true),
+    Duet(first: .linger, second: .commit(4, churn: 40), loads: true),
+    Duet(first: .follow, second: .commit(4, churn: 40)),
+    Duet(first: .read, second: .wrap, loads: true, cost: 4),
+    Duet(first: .claim(frees: false), second: .claim(frees: false), loads: true),
+    Duet(first: .claim(frees: true), second: .claim(frees: true), loads: true, predecessor: .withPins),
+    Duet(first: .claim(frees: true), second: .commit(4, churn: 40), predecessor: .withPins),
+    // Notices
+    Duet(first: .wait, second: .commit(), loads: true),
+    Duet(first: .wait, second: .commit(2), suffix: ", stores only"),
+    Duet(first: .listen, second: .commit()),
+    // The writer word
+    Duet(first: .commit(), second: .commit(), loads: true),
+    Duet(first: .commit(2), second: .rollback, hasWitness: true),
+    Duet(first: .commit(4, churn: 40), second: .commit(4, churn: 40), hasWitness: true),
+    Duet(first: .commit(), second: .commit(), suffix: ", one died", predecessor: .inCommit),
+    Duet(first: .read, second: .commit(), suffix: ", one died", predecessor: .inCommit),
+    Duet(first: .wait, second: .commit(), suffix: ", one died", predecessor: .inCommit),
+    // Sessions
+    Duet(first: .open(peers: 3), second: .open(peers: 3), suffix: ", others there", hasWitness: true),
+    Duet(first: .leave, second: .open(peers: 2), suffix: ", others there", hasWitness: true),
+    Duet(first: .leave, second: .open(peers: 1)),
+    Duet(first: .leave, second: .leave),
+    Duet(first: .open(peers: 2), second: .open(peers: 2)),
+    Duet(first: .open(peers: 2), second: .open(peers: 2), suffix: ", one died", predecessor: .before),
+    Duet(first: .open(peers: 2), second: .open(peers: 2), suffix: ", new", hasStore: false),
+    Duet(first: .leave, second: .open(peers: 1), suffix: ", memory", isInMemory: true, hasStore: false),
+    Duet(first: .leave, second: .leave, suffix: ", memory", isInMemory: true, hasStore: false),
+    // On a disk
+    Duet(first: .commit(2), second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .commit(2), second: .rollback, suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .commit(2, churn: 40), second: .peek, suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .read, second: .commit(2), suffix: ", full", loads: true, onDisk: true, isFull: true),
+    Duet(first: .wait, second: .commit(), suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .checkpoint, second: .commit(4, churn: 40), onDisk: true),
+    Duet(first: .checkpoint, second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
+  ]
+}
