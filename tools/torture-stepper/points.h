@@ -9,8 +9,10 @@ typedef struct {
   void (*point)(void);
   /// Whether loads are points too, not only stores.
   bool loads;
-  /// Of mappings of this length only the first page counts; 0: there are none such.
-  size_t head_only;
+  /// Of mappings of this length (data files) only the first page counts; 0: all of it does.
+  size_t data_length;
+  /// Of others (lock files) so many bytes, but for those from `quiet` to `quiet_end`; 0: all of it.
+  size_t lock_length, quiet, quiet_end;
 } points_rules;
 
 /// From here on accesses of the calling thread to shared mappings are points.

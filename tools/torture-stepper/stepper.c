@@ -59,25 +59,33 @@ static void protect(uintptr_t start, uintptr_t length, int protection) {
   syscall(SYS_mprotect, start, length, protection);
 }
 
-static bool head_only(const range *in) { return in->end - in->start == rules.head_only; }
+static bool is_data(const range *in) { return in->end - in->start == rules.data_length; }
 
 // So that the next access, or store, faults.
 static void shut(const range *in, uintptr_t start, uintptr_t end) {
-  uintptr_t last = head_only(in) ? in->start + PAGE : in->end;
+  uintptr_t last = is_data(in) ? in->start + PAGE : rules.lock_length ? in->start + rules.lock_length : in->end;
+  if (last > in->end) last = in->end;
   if (end > last) end = last;
-  if (start < end) protect(start, end - start, rules.loads && !head_only(in) ? PROT_NONE : PROT_READ);
+  if (start < end) protect(start, end - start, rules.loads && !is_data(in) ? PROT_NONE : PROT_READ);
+}
+
+static bool is_quiet(const range *in, uintptr_t address) {
+  uintptr_t offset = address - in->start;
+  return !is_data(in) && offset >= rules.quiet && offset < rules.quiet_end;
 }
 
 static void on_fault(int signal, siginfo_t *info, void *raw) {
   ucontext_t *context = raw;
   uintptr_t address = (uintptr_t)info->si_addr;
-  if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !find(address) || open_count == OPEN) {
+  range *found = find(address);
+  if (signal != SIGSEGV || info->si_code != SEGV_ACCERR || !found || open_count == OPEN) {
     // Nothing of ours: it happens again, and takes its course.
     sigaction(SIGSEGV, &before_fault, NULL);
     return;
   }
   // An instruction that reaches into a second page faults once more: it is the same store.
-  if (open_count == 0 && is_acting && __atomic_load_n(&armed, __ATOMIC_RELAXED)) rules.point();
+  if (open_count == 0 && is_acting && __atomic_load_n(&armed, __ATOMIC_RELAXED) && !is_quiet(found, address))
+    rules.point();
   uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
   open_pages[open_count++] = page;
   protect(page, PAGE, PROT_READ | PROT_WRITE);

@@ -24,10 +24,10 @@ static bool is_mine(void) {
 }
 
 static void stop(turns_state state) {
-  set(&self->state, state);
-  // Unless it was taken away already.
+  // Unless it was taken away already. First, for as soon as the state says so the turn may be given anew.
   uint32_t mine = number;
   __atomic_compare_exchange_n(&board->turn, &mine, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  set(&self->state, state);
   tell(&board->news);
 }
 
@@ -63,12 +63,19 @@ static void on_sleep(bool begins, bool timed_out) {
 
 void turns_watch(void) { points_watch(on_call, on_sleep); }
 
-void turns_begin(turns_board *on, int player, size_t data_length, bool loads) {
+void turns_begin(turns_board *on, int player, turns_places places) {
   board = on;
   self = &on->player[player];
   number = (uint32_t)player + 1;
   wait_turn();
-  rules = (points_rules){.point = point, .loads = loads, .head_only = data_length};
+  rules = (points_rules){
+      .point = point,
+      .loads = places.loads,
+      .data_length = places.data_length,
+      .lock_length = places.lock_length,
+      .quiet = places.quiet,
+      .quiet_end = places.quiet_end,
+  };
   points_arm(&rules);
 }
 void turns_skip(bool skip) {

@@ -1,3 +1,6 @@
+import CStepper
+import ReefEngine
+
 /// Two acts, and the world in which they meet.
 struct Duet: Sendable {
   enum Predecessor {
@@ -21,6 +24,14 @@ struct Duet: Sendable {
   var predecessor = Predecessor.none
   /// One schedule of so many others': where one takes long.
   var cost = 1
+
+  /// Where turns may change: what lies behind the ring of versions, and the allocator's words, nobody looks at but the owner
+  /// of the writer word. A store there is one with the next that others can see.
+  var places: turns_places {
+    turns_places(
+      data_length: Player.reserve, lock_length: LockLayout.touchedOffset, quiet: LockLayout.Control.extentCount,
+      quiet_end: LockLayout.Peer.table, loads: loads)
+  }
 
   var name: String { "\(first.name) / \(second.name)\(suffix)" }
 
@@ -62,6 +73,6 @@ struct Duet: Sendable {
     Duet(first: .read, second: .commit(2), suffix: ", full", loads: true, onDisk: true, isFull: true),
     Duet(first: .wait, second: .commit(), suffix: ", full", onDisk: true, isFull: true),
     Duet(first: .checkpoint, second: .commit(4, churn: 40), onDisk: true),
-    Duet(first: .checkpoint, second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .commit(3, churn: 40), second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
   ]
 }

@@ -55,7 +55,7 @@ extension DuetAct {
     let engine = try player.opened()
     try player.commit(engine)
     return Played {
-      try engine.checkpoint.run()
+      try engine.checkpoint.confirm(engine.newestVersion)
       let synced = engine.session.lock.loadAcquire(LockLayout.Control.synced)
       try Player.demand(synced >= player.board[.baseVersion] + 1, "\(synced) is on disk")
     }

@@ -26,6 +26,8 @@ struct Player: Sendable {
     configuration.redo.larger = 131_072
     configuration.redo.alignment = DataLayout.extentSize
     configuration.redo.after = 0
+    // A thread of its own would have no turns.
+    configuration.redo.inBackground = false
     let engine = try Engine.open(configuration, Schema([Victim.type, Victim.ballast]))
     return engine
   }

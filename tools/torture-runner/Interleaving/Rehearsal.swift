@@ -153,7 +153,7 @@ struct Rehearsal {
           turns_watch()
           let played = try act.prepare(player)
           board[stage] = 1
-          turns_begin(board.turns, Int32(number), Player.reserve, duet.loads)
+          turns_begin(board.turns, Int32(number), duet.places)
           try played.body()
           turns_end()
           while board[stage] < 2 { usleep(30) }

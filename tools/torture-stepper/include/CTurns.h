@@ -39,10 +39,17 @@ typedef struct {
 // Players
 /// Learns of every shared mapping made from now on. Once, before a store is opened.
 void turns_watch(void);
-/// From here on the calling thread runs by turns: returns when it first gets one. Points are its stores into the lock file
-/// and into the head of the data file (a mapping of `data_length` bytes), its system calls, and, `loads`, its loads of the
-/// lock file.
-void turns_begin(turns_board *board, int player, size_t data_length, bool loads);
+typedef struct {
+  /// Mappings of this length are data files, of which the first page counts; all others are lock files.
+  size_t data_length;
+  /// How much of a lock file counts, but for what lies between: 0: all of it.
+  size_t lock_length, quiet, quiet_end;
+  /// Whether loads of it are points as well.
+  bool loads;
+} turns_places;
+/// From here on the calling thread runs by turns: returns when it first gets one. Points are its stores into these places,
+/// and its system calls.
+void turns_begin(turns_board *board, int player, turns_places places);
 /// No points for a while: what follows is one with what was before.
 void turns_skip(bool skip);
 /// One more point.
