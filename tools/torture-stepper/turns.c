@@ -35,9 +35,12 @@ static void wait_turn(void) {
   stop(TURNS_READY);
   for (;;) {
     uint32_t seen = get(&board->given);
-    if (is_mine()) return;
+    if (is_mine()) break;
     syscall(SYS_futex, &board->given, FUTEX_WAIT, seen, NULL, NULL, 0);
   }
+  set(&self->state, TURNS_RUNNING);
+  set(&self->taken, self->taken + 1);
+  tell(&board->news);
 }
 
 static void point(void) {
@@ -95,9 +98,6 @@ void turns_end(void) {
 
 void turns_give(turns_board *on, int player, uint64_t goal) {
   __atomic_store_n(&on->player[player].goal, goal, __ATOMIC_SEQ_CST);
-  uint32_t ready = TURNS_READY;
-  __atomic_compare_exchange_n(
-      &on->player[player].state, &ready, TURNS_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   set(&on->turn, (uint32_t)player + 1);
   tell(&on->given);
 }
@@ -110,5 +110,6 @@ turns_state turns_of(const turns_board *on, int player) { return (turns_state)ge
 uint64_t turns_points(const turns_board *on, int player) {
   return __atomic_load_n(&on->player[player].points, __ATOMIC_SEQ_CST);
 }
+uint32_t turns_taken(const turns_board *on, int player) { return get(&on->player[player].taken); }
 uint32_t turns_sleeps(const turns_board *on, int player) { return get(&on->player[player].sleeps); }
 uint32_t turns_timed_out(const turns_board *on, int player) { return get(&on->player[player].timed_out); }

@@ -67,7 +67,13 @@ struct Conductor {
     default: return .blocked
     }
     if points(player) >= goal { return .reached }
+    let taken = turns_taken(board.turns, Int32(player))
     turns_give(board.turns, Int32(player), goal)
+    while turns_taken(board.turns, Int32(player)) == taken {
+      let seen = turns_news(board.turns)
+      if isGone(player) { return .gone }
+      if turns_taken(board.turns, Int32(player)) == taken { turns_await(board.turns, seen, 2000) }
+    }
     var (before, since) = (points(player), Board.now)
     while true {
       let seen = turns_news(board.turns)

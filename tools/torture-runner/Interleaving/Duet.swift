@@ -38,13 +38,13 @@ struct Duet: Sendable {
   static let all: [Duet] = [
     // Readers
     Duet(first: .read, second: .commit(), loads: true),
-    Duet(first: .read, second: .commit(4, churn: 40), loads: true),
-    Duet(first: .linger, second: .commit(4, churn: 40), loads: true),
-    Duet(first: .follow, second: .commit(4, churn: 40)),
+    Duet(first: .read, second: .commit(3, churn: 40), loads: true),
+    Duet(first: .linger, second: .commit(3, churn: 40), loads: true),
+    Duet(first: .follow, second: .commit(12, churn: 40)),
     Duet(first: .read, second: .wrap, loads: true, cost: 4),
     Duet(first: .claim(frees: false), second: .claim(frees: false), loads: true),
     Duet(first: .claim(frees: true), second: .claim(frees: true), loads: true, predecessor: .withPins),
-    Duet(first: .claim(frees: true), second: .commit(4, churn: 40), predecessor: .withPins),
+    Duet(first: .claim(frees: true), second: .commit(3, churn: 40), predecessor: .withPins),
     // Notices
     Duet(first: .wait, second: .commit(), loads: true),
     Duet(first: .wait, second: .commit(2), suffix: ", stores only"),
@@ -52,7 +52,7 @@ struct Duet: Sendable {
     // The writer word
     Duet(first: .commit(), second: .commit(), loads: true),
     Duet(first: .commit(2), second: .rollback, hasWitness: true),
-    Duet(first: .commit(4, churn: 40), second: .commit(4, churn: 40), hasWitness: true),
+    Duet(first: .commit(3, churn: 40), second: .commit(3, churn: 40), hasWitness: true),
     Duet(first: .commit(), second: .commit(), suffix: ", one died", predecessor: .inCommit),
     Duet(first: .read, second: .commit(), suffix: ", one died", predecessor: .inCommit),
     Duet(first: .wait, second: .commit(), suffix: ", one died", predecessor: .inCommit),
@@ -69,10 +69,10 @@ struct Duet: Sendable {
     // On a disk
     Duet(first: .commit(2), second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
     Duet(first: .commit(2), second: .rollback, suffix: ", full", onDisk: true, isFull: true),
-    Duet(first: .commit(2, churn: 40), second: .peek, suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .commit(1, churn: 40), second: .peek, suffix: ", full", onDisk: true, isFull: true),
     Duet(first: .read, second: .commit(2), suffix: ", full", loads: true, onDisk: true, isFull: true),
     Duet(first: .wait, second: .commit(), suffix: ", full", onDisk: true, isFull: true),
-    Duet(first: .checkpoint, second: .commit(4, churn: 40), onDisk: true),
+    Duet(first: .checkpoint, second: .commit(3, churn: 40), onDisk: true),
     Duet(first: .commit(3, churn: 40), second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
   ]
 }

@@ -8,6 +8,7 @@ extension DuetAct {
   static func commit(_ times: Int = 1, churn: Int = 0) -> DuetAct {
     DuetAct(churn > 0 ? "churn" : times == 1 ? "commit" : "\(times) commits") { player in
       let engine = try player.opened()
+      if churn > 0 { try player.ripen(engine, churn: churn) }
       return Played { for _ in 0..<times { try player.commit(engine, churn: churn) } }
     }
   }

@@ -124,6 +124,17 @@ struct Player: Sendable {
     return version
   }
 
+  /// Commits until the next commit but one begins with a pass that frees what nobody sees.
+  func ripen(_ engine: Engine, churn: Int) throws {
+    let count = { engine.session.lock.loadAcquire(LockLayout.Control.freshCount) }
+    var (before, now) = (count(), count())
+    repeat {
+      try commit(engine, churn: churn)
+      (before, now) = (now, count())
+    } while now > before && now + (now - before) < Player.pass
+  }
+  private static let pass: UInt64 = 64
+
   func change(_ transaction: WriteTransaction, _ value: Int64, _ churn: Int) throws {
     try StepStore.set(transaction, value)
     guard churn > 0 else { return }

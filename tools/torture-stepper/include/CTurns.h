@@ -23,6 +23,8 @@ typedef struct {
   /// Points that were passed, and how many may be.
   uint64_t points, goal;
   uint32_t state;
+  /// How often it has begun to run. Until then its turn is not taken from it.
+  uint32_t taken;
   /// How often it slept, and how often no one woke it.
   uint32_t sleeps, timed_out;
 } turns_player;
@@ -65,6 +67,7 @@ uint32_t turns_news(const turns_board *board);
 void turns_await(turns_board *board, uint32_t seen, uint32_t microseconds);
 turns_state turns_of(const turns_board *board, int player);
 uint64_t turns_points(const turns_board *board, int player);
+uint32_t turns_taken(const turns_board *board, int player);
 uint32_t turns_sleeps(const turns_board *board, int player);
 uint32_t turns_timed_out(const turns_board *board, int player);
 
