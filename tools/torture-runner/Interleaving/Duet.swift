@@ -22,8 +22,8 @@ struct Duet: Sendable {
   /// Whether somebody else has it open all the while, and holds a version.
   var hasWitness = false
   var predecessor = Predecessor.none
-  /// One schedule of so many others': where one takes long.
-  var cost = 1
+  /// How many schedules for one of most others'.
+  var weight = 1.0
 
   /// Where turns may change: what lies behind the ring of versions, and the allocator's words, nobody looks at but the owner
   /// of the writer word. A store there is one with the next that others can see.
@@ -38,10 +38,10 @@ struct Duet: Sendable {
   static let all: [Duet] = [
     // Readers
     Duet(first: .read, second: .commit(), loads: true),
-    Duet(first: .read, second: .commit(3, churn: 40), loads: true),
-    Duet(first: .linger, second: .commit(3, churn: 40), loads: true),
+    Duet(first: .read, second: .commit(3, churn: 40), loads: true, weight: 3),
+    Duet(first: .linger, second: .commit(3, churn: 40), loads: true, weight: 3),
     Duet(first: .follow, second: .commit(12, churn: 40)),
-    Duet(first: .read, second: .wrap, loads: true, cost: 4),
+    Duet(first: .read, second: .wrap, loads: true, weight: 0.5),
     Duet(first: .claim(frees: false), second: .claim(frees: false), loads: true),
     Duet(first: .claim(frees: true), second: .claim(frees: true), loads: true, predecessor: .withPins),
     Duet(first: .claim(frees: true), second: .commit(3, churn: 40), predecessor: .withPins),

@@ -18,10 +18,9 @@ enum InterleavingSuite {
       return report
     }
     let isNight = if case .night = request.size { true } else { false }
-    let shares = Duet.all.map { 1 / Double($0.cost) }
-    let each = Double(request.size.count(small: 1500, night: 0)) / shares.reduce(0, +)
+    let each = Double(request.size.count(small: 1500, night: 0)) / Duet.all.map(\.weight).reduce(0, +)
     for (index, duet) in Duet.all.enumerated() where report.failed < 20 {
-      let found = try rehearse(index, request, most: isNight ? 0 : max(3, Int((each * shares[index]).rounded())))
+      let found = try rehearse(index, request, most: isNight ? 0 : max(3, Int((each * duet.weight).rounded())))
       report.rows.append(Report.Row(name: duet.name, counts: found.counts))
       report.failed += found.failures.count
       report.failures += found.failures.map {
