@@ -72,6 +72,7 @@ struct Player: Sendable {
 
   /// A version held in a slot, looked at.
   struct Held {
+    let engine: Engine
     let slot: Int
     let view: ReadView
     let digest: UInt64
@@ -84,7 +85,7 @@ struct Player: Sendable {
     let slot = try slot ?? engine.claimSlot()
     let view = try engine.pinNewest(slot)
     try check(engine, view, since: before)
-    return Held(slot: slot, view: view, digest: try Player.digest(view))
+    return Held(engine: engine, slot: slot, view: view, digest: try Player.digest(view))
   }
 
   func check(_ engine: Engine, _ view: ReadView, since before: UInt64) throws {
@@ -106,6 +107,8 @@ struct Player: Sendable {
   /// Whether a version is as it was when it was pinned.
   func again(_ held: Held) throws {
     try right(held.view)
+    let pin = held.engine.session.slots.pinWord(held.slot) >> 1
+    try Player.demand(pin == held.view.version, "the pin of version \(held.view.version) has become \(pin)")
     try Player.demand(try Player.digest(held.view) == held.digest, "version \(held.view.version) changed while held")
   }
 

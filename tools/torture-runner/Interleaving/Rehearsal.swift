@@ -116,7 +116,9 @@ struct Rehearsal {
       outcome.problem = "\(error)"
       return outcome
     }
-    let location = duet.isInMemory ? Session.Location.memory("torture-\(getpid())-\(serial)") : .file(path)
+    let name = "torture-\(getpid())-\(serial)"
+    defer { if duet.isInMemory { for file in Rehearsal.memory(name) { unlink("/dev/shm/\(file)") } } }
+    let location = duet.isInMemory ? Session.Location.memory(name) : .file(path)
     if duet.predecessor == .before { predecessor(path, schedule) }
     let witness = duet.hasWitness ? Witness(path, step) : nil
     var conductor = Conductor(board, players(location, path, schedule))
@@ -132,7 +134,9 @@ struct Rehearsal {
     (outcome.blocked, outcome.stalled) = (conductor.blocked, conductor.stalled)
     if outcome.problem == nil, !conductor.someoneIsGone { finish(&conductor) }
     // Whoever is still there after one has failed never ends by itself.
-    if outcome.problem != nil || conductor.someoneIsGone { for process in conductor.processes { kill(process, SIGKILL) } }
+    if outcome.problem != nil || conductor.someoneIsGone {
+      for process in conductor.processes { kill(process, SIGKILL) }
+    }
     let ends = [conductor.end(0), conductor.end(1)]
     let witnessed = witness?.end()
     if outcome.problem == nil, !step.problem.isEmpty { outcome.problem = step.problem }
@@ -142,7 +146,7 @@ struct Rehearsal {
       outcome.problem = "it slept on, though there was a newer version"
       outcome.isTimely = true
     }
-    if outcome.problem == nil { examine(path, location, &outcome) }
+    if outcome.problem == nil { examine(path, name, &outcome) }
     return outcome
   }
 
@@ -202,14 +206,17 @@ struct Rehearsal {
     if let how = Forked.end(process), how != "signal 9" { step.problem = "the one before: \(how)" }
   }
 
+  /// Files of a store in memory.
+  private static func memory(_ name: String) -> [String] {
+    let all = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/shm")) ?? []
+    return all.filter { $0.contains(name + ".") }
+  }
+
   /// What is left is what there should be, to somebody new.
-  private func examine(_ path: String, _ location: Session.Location, _ outcome: inout Outcome) {
+  private func examine(_ path: String, _ name: String, _ outcome: inout Outcome) {
     if duet.isInMemory {
-      if case .memory(let name) = location {
-        let left = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/shm")) ?? []
-        if let file = left.first(where: { $0.contains(name) }) { outcome.problem = "\(file) is left" }
-        for file in left where file.contains(name) { try? FileManager.default.removeItem(atPath: "/dev/shm/\(file)") }
-      }
+      // The last one has left, and taken everything along.
+      if let file = Rehearsal.memory(name).first { outcome.problem = "\(file) is left" }
       return
     }
     let began = duet.hasStore ? UInt64(1) : 0

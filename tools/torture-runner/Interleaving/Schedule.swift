@@ -70,7 +70,9 @@ struct Schedule: Equatable {
     if max(1, points[0]) * max(1, points[1]) * 2 <= left {
       for kind in [Kind.twoFirst, .twoSecond] {
         let (outer, inner) = kind == .twoFirst ? (points[0], points[1]) : (points[1], points[0])
-        for first in 1...max(1, outer) { for second in 1...max(1, inner) { chosen.append(Schedule(kind, first, second)) } }
+        for first in 1...max(1, outer) {
+          for second in 1...max(1, inner) { chosen.append(Schedule(kind, first, second)) }
+        }
       }
       return chosen
     }
