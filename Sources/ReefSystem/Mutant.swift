@@ -107,6 +107,8 @@ import Glibc
   case slotTakenUnseen
   /// Of a dead reader's slot the owner goes before the pin does.
   case deadSlotOwnerFirst
+  /// A copy is used without a second look at the pin, which may be gone.
+  case copyUnconfirmed
   /// A publisher does not look whether somebody sleeps.
   case publishWakesNobody
 

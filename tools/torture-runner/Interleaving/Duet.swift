@@ -17,6 +17,7 @@ struct Duet: Sendable {
   var onDisk = false
   var isFull = false
   var isInMemory = false
+  var revokes = false
   /// Whether there is a store before anybody comes.
   var hasStore = true
   /// Whether somebody else has it open all the while, and holds a version.
@@ -38,22 +39,23 @@ struct Duet: Sendable {
   static let all: [Duet] = [
     // Readers
     Duet(first: .read, second: .commit(), loads: true),
-    Duet(first: .read, second: .commit(3, churn: 40), loads: true, weight: 3),
-    Duet(first: .linger, second: .commit(3, churn: 40), loads: true, weight: 3),
+    Duet(first: .read, second: .commit(3, churn: 40), loads: true, weight: 4),
+    Duet(first: .linger, second: .commit(3, churn: 40), loads: true, weight: 4),
     Duet(first: .follow, second: .commit(12, churn: 40)),
     Duet(first: .read, second: .wrap, loads: true, weight: 0.5),
-    Duet(first: .claim(frees: false), second: .claim(frees: false), loads: true),
-    Duet(first: .claim(frees: true), second: .claim(frees: true), loads: true, predecessor: .withPins),
+    Duet(first: .claim(frees: false), second: .claim(frees: false), loads: true, weight: 6),
+    Duet(first: .claim(frees: true), second: .claim(frees: true), loads: true, predecessor: .withPins, weight: 6),
     Duet(first: .claim(frees: true), second: .commit(3, churn: 40), predecessor: .withPins),
+    Duet(first: .revocable, second: .commit(6, churn: 40), revokes: true, weight: 6),
     // Notices
     Duet(first: .wait, second: .commit(), loads: true),
     Duet(first: .wait, second: .commit(2), suffix: ", stores only"),
-    Duet(first: .listen, second: .commit()),
+    Duet(first: .listen, second: .commit(), loads: true),
     // The writer word
     Duet(first: .commit(), second: .commit(), loads: true),
     Duet(first: .commit(2), second: .rollback, hasWitness: true),
     Duet(first: .commit(3, churn: 40), second: .commit(3, churn: 40), hasWitness: true),
-    Duet(first: .commit(), second: .commit(), suffix: ", one died", predecessor: .inCommit),
+    Duet(first: .commit(), second: .commit(), suffix: ", one died", loads: true, predecessor: .inCommit),
     Duet(first: .read, second: .commit(), suffix: ", one died", predecessor: .inCommit),
     Duet(first: .wait, second: .commit(), suffix: ", one died", predecessor: .inCommit),
     // Sessions

@@ -70,6 +70,32 @@ extension DuetAct {
     }
   }
 
+  /// Reads a version that may be taken away: all of it, as it was, or the error that says so.
+  static let revocable = DuetAct("revocable") { player in
+    let engine = try player.opened()
+    // Between its looks at the pin it loads from the data file only: each named step is a point as well.
+    FaultPoint.install(steps: { _ in turns_point() })
+    return Played {
+      for _ in 0..<2 {
+        let slot = try engine.claimSlot()
+        var view = ReadView(base: engine.session.data.base, limit: 0, root: 0, version: 0)
+        try engine.pinNewest(slot, &view)
+        do {
+          // One row first: nothing asks once more for the pin after its last copy.
+          if let row = try view.table(0).find(key: 3) {
+            let value = try row.leaf.column(1).int(row.row)
+            try Player.demand(value == player.board.expected(view.version), "a row of \(view.version) says \(value)")
+          }
+          try player.check(engine, view, since: 0)
+          let digest = try Player.digest(view)
+          turns_point()
+          try Player.demand(try Player.digest(view) == digest, "version \(view.version) changed while held")
+        } catch StoreError.snapshotRevoked {}
+        engine.closeSlot(slot)
+      }
+    }
+  }
+
   /// Takes three slots, of which the process has one; first those of the dead, `frees`.
   static func claim(frees: Bool) -> DuetAct {
     DuetAct(frees ? "free the dead" : "claim") { player in

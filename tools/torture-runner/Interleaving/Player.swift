@@ -10,6 +10,8 @@ struct Player: Sendable {
 
   let location: Session.Location
   let isFull: Bool
+  /// Whether versions may be taken away from who holds them for more than one commit.
+  let revokes: Bool
   /// 0 or 1.
   let number: Int
   let board: DuetBoard
@@ -28,8 +30,8 @@ struct Player: Sendable {
     configuration.redo.after = 0
     // A thread of its own would have no turns.
     configuration.redo.inBackground = false
-    let engine = try Engine.open(configuration, Schema([Victim.type, Victim.ballast]))
-    return engine
+    if revokes { configuration.retention = Retention(versions: 1, policy: .revoke) }
+    return try Engine.open(configuration, Schema([Victim.type, Victim.ballast]))
   }
 
   /// Opens before the duet begins, and notes which version says which number.

@@ -155,7 +155,7 @@ struct Rehearsal {
     var processes: [Int32] = []
     for (number, act) in [duet.first, duet.second].enumerated() {
       let stage = number == 0 ? DuetBoard.Word.firstStage : .secondStage
-      let player = Player(location: location, isFull: duet.isFull, number: number, board: board)
+      let player = Player(location: location, isFull: duet.isFull, revokes: duet.revokes, number: number, board: board)
       processes.append(
         Forked.start(step) {
           turns_watch()

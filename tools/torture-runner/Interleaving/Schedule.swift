@@ -62,7 +62,7 @@ struct Schedule: Equatable {
     let wanted = most == 0 ? 2 * (points[0] + points[1]) + 4000 : most
     let shorter = points[0] <= points[1] ? 0 : 1
     var chosen: [Schedule] = []
-    for (player, share) in [(shorter, wanted / 2), (1 - shorter, wanted / 4)] {
+    for (player, share) in [(shorter, wanted * 3 / 4), (1 - shorter, wanted / 8)] {
       let kind = player == 0 ? Kind.oneFirst : .oneSecond
       chosen += places(points[player], most == 0 ? points[player] + 1 : share, &random).map { Schedule(kind, $0) }
     }
