@@ -19,6 +19,14 @@
     _r < 0 ? -(long)errno : _r; \
   })
 
+// For what other processes see, or what sees what they do.
+const reef_watcher *reef_watch;
+#define SEEN(effect)                                        \
+  ({                                                        \
+    if (reef_watch && reef_watch->call) reef_watch->call(); \
+    RESULT(effect);                                         \
+  })
+
 #ifndef RWF_DSYNC
 #define RWF_DSYNC 2
 #endif
@@ -34,6 +42,7 @@ long reef_open(int directory, const char *path, int access, int options, uint32_
   if (options & REEF_NONBLOCK) flags |= O_NONBLOCK;
   if (options & REEF_DIRECTORY) flags |= O_DIRECTORY;
   if (!(options & REEF_FOLLOW)) flags |= O_NOFOLLOW;
+  if (reef_watch && reef_watch->call) reef_watch->call();
   int descriptor = openat(directory < 0 ? AT_FDCWD : directory, path, flags, (mode_t)mode);
   if (descriptor < 0) return -(long)errno;
   if (descriptor < 3) {
@@ -75,29 +84,29 @@ long reef_fstat(int descriptor, reef_status *out) {
 
 long reef_stat(int directory, const char *path, reef_status *out) {
   struct stat from;
+  if (reef_watch && reef_watch->call) reef_watch->call();
   return status(fstatat(directory < 0 ? AT_FDCWD : directory, path, &from, AT_SYMLINK_NOFOLLOW), &from, out);
 }
 
 long reef_unlink(int directory, const char *path) {
-  return RESULT(unlinkat(directory < 0 ? AT_FDCWD : directory, path, 0));
+  return SEEN(unlinkat(directory < 0 ? AT_FDCWD : directory, path, 0));
 }
 long reef_mkfifo(int directory, const char *path, uint32_t mode) {
-  return RESULT(mkfifoat(directory < 0 ? AT_FDCWD : directory, path, (mode_t)mode));
+  return SEEN(mkfifoat(directory < 0 ? AT_FDCWD : directory, path, (mode_t)mode));
 }
 long reef_fchmod(int descriptor, uint32_t mode) { return RESULT(fchmod(descriptor, (mode_t)mode)); }
 long reef_fchown(int descriptor, uint32_t owner, uint32_t group) { return RESULT(fchown(descriptor, owner, group)); }
-long reef_ftruncate(int descriptor, int64_t size) { return RESULT(ftruncate(descriptor, size)); }
+long reef_ftruncate(int descriptor, int64_t size) { return SEEN(ftruncate(descriptor, size)); }
 long reef_fallocate(int descriptor, int64_t offset, int64_t length) {
-  return RESULT(fallocate(descriptor, 0, offset, length));
+  return SEEN(fallocate(descriptor, 0, offset, length));
 }
 long reef_punch(int descriptor, int64_t offset, int64_t length) {
-  return RESULT(fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length));
+  return SEEN(fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length));
 }
-long reef_fsync(int descriptor) { return RESULT(fsync(descriptor)); }
-long reef_fdatasync(int descriptor) { return RESULT(fdatasync(descriptor)); }
+long reef_fsync(int descriptor) { return SEEN(fsync(descriptor)); }
+long reef_fdatasync(int descriptor) { return SEEN(fdatasync(descriptor)); }
 long reef_read(int descriptor, void *bytes, size_t count) { return RESULT(read(descriptor, bytes, count)); }
-long reef_write(int descriptor, const void *bytes, size_t count) { return RESULT(write(descriptor, bytes, count)); }
-const reef_watcher *reef_watch;
+long reef_write(int descriptor, const void *bytes, size_t count) { return SEEN(write(descriptor, bytes, count)); }
 
 long reef_pread(int descriptor, void *bytes, size_t count, int64_t offset) {
   if (reef_watch) reef_watch->in_kernel(bytes, count, true);
@@ -107,12 +116,12 @@ long reef_pread(int descriptor, void *bytes, size_t count, int64_t offset) {
 }
 long reef_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset, bool synchronous) {
   struct iovec vector = {(void *)bytes, count};
-  return RESULT(pwritev2(descriptor, &vector, 1, offset, synchronous ? RWF_DSYNC : 0));
+  return SEEN(pwritev2(descriptor, &vector, 1, offset, synchronous ? RWF_DSYNC : 0));
 }
 long reef_memfd(const char *name) { return RESULT(memfd_create(name, MFD_CLOEXEC)); }
 long reef_rename_new(int directory, const char *from, const char *to) {
   int at = directory < 0 ? AT_FDCWD : directory;
-  return RESULT(syscall(SYS_renameat2, at, from, at, to, RENAME_NOREPLACE));
+  return SEEN(syscall(SYS_renameat2, at, from, at, to, RENAME_NOREPLACE));
 }
 long reef_realpath(const char *path, char *out) { return realpath(path, out) ? 0 : -(long)errno; }
 long reef_statfs_magic(int descriptor) {
@@ -128,12 +137,13 @@ long reef_lock(int descriptor, int64_t offset, int kind) {
       .l_start = offset,
       .l_len = 1,
   };
-  return RESULT(fcntl(descriptor, F_OFD_SETLK, &lock));
+  return SEEN(fcntl(descriptor, F_OFD_SETLK, &lock));
 }
 
 long reef_lock_held(int descriptor, int64_t offset) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
-  if (fcntl(descriptor, F_OFD_GETLK, &lock) < 0) return -(long)errno;
+  long result = SEEN(fcntl(descriptor, F_OFD_GETLK, &lock));
+  if (result < 0) return result;
   return lock.l_type != F_UNLCK;
 }
 

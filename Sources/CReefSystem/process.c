@@ -23,13 +23,36 @@
     _r < 0 ? -(long)errno : _r; \
   })
 
+// A watcher that keeps shared pages shut opens the word's for the kernel.
+static void touches(void *word, bool begins) {
+  if (reef_watch && word) reef_watch->in_kernel(word, sizeof(uint32_t), begins);
+}
+static void sleeps(void *word, bool begins, bool timed_out) {
+  if (!reef_watch) return;
+  if (begins) touches(word, true);
+  if (reef_watch->sleep) reef_watch->sleep(begins, timed_out);
+  if (!begins) touches(word, false);
+}
+
 long reef_futex_wait(void *word, uint32_t expected, uint64_t deadline, uint32_t mask) {
   struct timespec until = {(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
-  return RESULT(
+  sleeps(word, true, false);
+  long result = RESULT(
       syscall(SYS_futex, word, FUTEX_WAIT_BITSET, expected, deadline == UINT64_MAX ? NULL : &until, NULL, mask));
+  sleeps(word, false, result == -ETIMEDOUT);
+  return result;
 }
 long reef_futex_wake(void *word, int count, uint32_t mask) {
-  return RESULT(syscall(SYS_futex, word, FUTEX_WAKE_BITSET, count, NULL, NULL, mask));
+  if (reef_watch && reef_watch->call) reef_watch->call();
+  touches(word, true);
+  long result = RESULT(syscall(SYS_futex, word, FUTEX_WAKE_BITSET, count, NULL, NULL, mask));
+  touches(word, false);
+  return result;
+}
+void reef_sleep(uint32_t microseconds) {
+  sleeps(NULL, true, false);
+  usleep(microseconds);
+  sleeps(NULL, false, true);
 }
 
 int reef_allowed_processors(void) {

@@ -39,4 +39,6 @@ package enum Clock {
   package static var realtime: UInt64 { reef_realtime() }
   /// The same as the last tick of the kernel had it, a few milliseconds ago at most: a fifth of the price.
   package static var recently: UInt64 { reef_realtime_coarse() }
+  /// Before looking again what others have done.
+  package static func sleep(microseconds: UInt32) { reef_sleep(microseconds) }
 }

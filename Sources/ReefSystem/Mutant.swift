@@ -103,6 +103,14 @@ import Glibc
   case lingeringTakesBusy
   /// The slots of the dead are theirs for ever.
   case deadSlotsStay
+  /// A free slot is taken by a store, not by compare-and-swap.
+  case slotTakenUnseen
+  /// Of a dead reader's slot the owner goes before the pin does.
+  case deadSlotOwnerFirst
+  /// A copy is used without a second look at the pin, which may be gone.
+  case copyUnconfirmed
+  /// A publisher does not look whether somebody sleeps.
+  case publishWakesNobody
 
   // Peers and the writer word
   case everyoneIsDead

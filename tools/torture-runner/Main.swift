@@ -41,6 +41,7 @@ struct Torture {
       if words.first == "--tenant" { return Tenant.run() }
       if words.first == "--nursery" { return try Nursery.run(Array(words.dropFirst())) }
       if words.first == "--crowd" { return try Crowd.run(Array(words.dropFirst())) }
+      if words.first == "--duet" { return try Rehearsal.run(Array(words.dropFirst())) }
       if words.first == "--history" { return try HistoryWorker.run(Array(words.dropFirst())) }
       if let at = words.firstIndex(of: "--worker") {
         try work(words, at)

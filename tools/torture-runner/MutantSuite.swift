@@ -9,7 +9,8 @@ enum MutantSuite {
 
   /// The suites that are asked, in this order, and their sizes: slices of seconds.
   private static let slices: [(suite: String, size: Int)] = [
-    ("steps", 100), ("kill", 60), ("histories", 12_000), ("exhaustion", 100), ("damage", 440), ("power-loss", 13),
+    ("steps", 100), ("kill", 60), ("interleavings", 300), ("histories", 12_000), ("exhaustion", 100), ("damage", 440),
+    ("power-loss", 13),
   ]
 
   /// Who is asked first, where it is not the one at the top.
@@ -24,7 +25,9 @@ enum MutantSuite {
         "power-loss"
       case .nodesUnchecked, .recordsUnchecked: "damage"
       case .checkpointIgnoresError, .extendUnallocated: "exhaustion"
-      case .rollbackUnawaited, .pinUnconfirmed, .lingeringTakesBusy: "histories"
+      case .pinUnconfirmed, .lingeringTakesBusy, .rollbackUnawaited, .reclaimIgnoresFollowers,
+        .slotTakenUnseen, .deadSlotOwnerFirst, .publishWakesNobody, .copyUnconfirmed:
+        "interleavings"
       default: "steps"
       }
     return slices.filter { $0.suite == first } + slices.filter { $0.suite != first }

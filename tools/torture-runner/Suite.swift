@@ -71,9 +71,9 @@ enum Outcome: UInt8, CaseIterable {
 enum Suites {
   /// Suites that read a store's own promise first, in the order of `docs/reliability.md`.
   static let all: [Suite] = [
-    PowerLossSuite.suite, KillSuite.suite, StepSuite.suite, DamageSuite.suite, ExhaustionSuite.suite, CrowdSuite.suite,
-    InjectionSuite.suite,
-    EnvironmentSuite.suite, HistorySuite.suite, ProofSuite.suite, PeerSuite.suite,
+    PowerLossSuite.suite, KillSuite.suite, StepSuite.suite, InterleavingSuite.suite, DamageSuite.suite,
+    ExhaustionSuite.suite, CrowdSuite.suite, InjectionSuite.suite, EnvironmentSuite.suite, HistorySuite.suite,
+    ProofSuite.suite, PeerSuite.suite,
   ]
   /// Asked for by name only, and of a build that has them.
   static let others = [MutantSuite.suite]

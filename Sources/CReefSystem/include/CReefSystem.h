@@ -12,6 +12,8 @@
 /// Sleeps while `*word == expected`, until the absolute CLOCK_MONOTONIC time `deadline` (UINT64_MAX: for ever).
 long reef_futex_wait(void *word, uint32_t expected, uint64_t deadline, uint32_t mask);
 long reef_futex_wake(void *word, int count, uint32_t mask);
+/// A sleep after which one looks again what others have done.
+void reef_sleep(uint32_t microseconds);
 
 // Files
 enum { REEF_READ_ONLY = 0, REEF_READ_WRITE = 1, REEF_PATH_ONLY = 2 };
@@ -73,8 +75,12 @@ long reef_resident(void *address, size_t length, uint8_t *out);
 typedef struct {
   /// A shared range came, with this protection from now on, or (`is_mapped` false) is about to go.
   void (*mapped)(void *address, size_t length, bool is_mapped, bool writable);
-  /// The kernel is going to write there, or has.
+  /// The kernel is going to read or write there, or has.
   void (*in_kernel)(void *address, size_t length, bool begins);
+  /// A system call begins whose effect other processes see, or which sees theirs. Null: not wanted.
+  void (*_Nullable call)(void);
+  /// The thread is going to sleep until others have done something, or does no longer. Null: not wanted.
+  void (*_Nullable sleep)(bool begins, bool timed_out);
 } reef_watcher;
 extern const reef_watcher *_Nullable reef_watch;
 

@@ -30,6 +30,7 @@ package final class NoticeWord: @unchecked Sendable {
   package func publish(_ version: UInt64) -> Bool {
     let old = visible.pointee.exchange(version << 1, ordering: .sequentiallyConsistent)
     LockMemory.fenceAfterExchange()
+    if Mutant.lives(.publishWakesNobody) { return false }
     if old & 1 != 0 || told.pointee.load(ordering: .relaxed) < old >> 1 { return true }
     // Nobody sleeps, and nobody was owed a wake-up before: nothing is left to do for this version.
     told.pointee.store(version, ordering: .relaxed)

@@ -96,7 +96,12 @@ package final class ReaderSlots: @unchecked Sendable {
   private func takeFree() -> Int? {
     for slot in 0..<LockLayout.maximumSlots {
       let owner = address(slot) + LockLayout.ReaderSlot.owner
-      guard lock.word(owner) == 0, lock.compareExchange(owner, 0, own) else { continue }
+      guard lock.word(owner) == 0 else { continue }
+      if Mutant.lives(.slotTakenUnseen) {
+        lock.set(owner, own)
+      } else if !lock.compareExchange(owner, 0, own) {
+        continue
+      }
       // Raised before anything is pinned here: a scan that misses the slot also published after the pin's check.
       lock.raise(LockLayout.Control.slotsInUse, to: UInt64(slot + 1))
       return slot
@@ -198,6 +203,7 @@ package final class ReaderSlots: @unchecked Sendable {
       verdicts[owner] = dead
       guard dead, lock.compareExchange(place + LockLayout.ReaderSlot.owner, owner, own) else { continue }
       FaultPoint.step("slot.taken")
+      if Mutant.lives(.deadSlotOwnerFirst) { lock.storeRelease(place + LockLayout.ReaderSlot.owner, 0) }
       lock.set(place + LockLayout.ReaderSlot.revocation, 0)
       lock.set(place + LockLayout.ReaderSlot.pin, 0)
       lock.storeRelease(place + LockLayout.ReaderSlot.owner, 0)

@@ -47,7 +47,7 @@ extension Session {
     writer.close()
     while writer.isMine || writer.isContended || checkpointWord.isMine || appendWord.isMine {
       if deadline.isPast { return false }
-      usleep(200)
+      Clock.sleep(microseconds: 200)
     }
     return true
   }

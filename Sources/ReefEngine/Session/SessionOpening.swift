@@ -41,7 +41,7 @@ struct SessionOpening {
         if since.isPast { throw error }
       }
       if deadline.isPast { throw problem ?? .busy(holder: nil) }
-      usleep(UInt32.random(in: 200...2000))
+      Clock.sleep(microseconds: .random(in: 200...2000))
     }
   }
 

@@ -9,8 +9,8 @@ struct Examiner {
   let board: StepBoard
 
   /// One that comes only now: opens, examines, leaves; where nobody else is there, twice.
-  func runFresh() throws {
-    for _ in 0..<(act.hasSurvivor ? 1 : 2) {
+  func runFresh(times: Int? = nil) throws {
+    for _ in 0..<(times ?? (act.hasSurvivor ? 1 : 2)) {
       let began = Board.now
       let engine = try StepStore.open(path)
       board.slow(began)

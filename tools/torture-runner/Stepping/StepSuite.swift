@@ -42,16 +42,12 @@ enum StepSuite {
     var failures: [(store: Int, what: String)] = []
   }
 
-  /// One act, with so many deaths (0: before every store), or the one before `store` alone.
-  static func nursery(_ index: Int, _ request: Request, most: Int, store: Int? = nil) throws -> Found {
-    let folder = SteppedAct.all[index].onDisk ? Torture.diskFolder + "-steps" : request.folder + "/steps"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
-    let words = ["\(index)", folder, "\(request.seed)", "\(most)"] + (store.map { ["\($0)"] } ?? [])
+  /// What a process of this program says that forks others, and how it ended.
+  static func lines(_ words: [String]) throws -> (text: String, end: ChildEnd?) {
     let process = Process()
     let output = Pipe()
     process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-    process.arguments = ["--nursery"] + words
+    process.arguments = words
     // Long copies in vector stores: a string instruction is a store for each of its bytes.
     process.environment = ProcessInfo.processInfo.environment.merging([
       "GLIBC_TUNABLES":
@@ -60,7 +56,16 @@ enum StepSuite {
     process.standardOutput = output
     try process.run()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    let end = ChildEnd.of(process, wait: true)
+    return (text, ChildEnd.of(process, wait: true))
+  }
+
+  /// One act, with so many deaths (0: before every store), or the one before `store` alone.
+  static func nursery(_ index: Int, _ request: Request, most: Int, store: Int? = nil) throws -> Found {
+    let folder = SteppedAct.all[index].onDisk ? Torture.diskFolder + "-steps" : request.folder + "/steps"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let words = ["\(index)", folder, "\(request.seed)", "\(most)"] + (store.map { ["\($0)"] } ?? [])
+    let (text, end) = try lines(["--nursery"] + words)
     var found = Found()
     for line in text.split(separator: "\n") {
       let words = line.split(separator: " ", maxSplits: 2).map(String.init)

@@ -208,6 +208,11 @@ enum StepStore {
 
   static func fill(_ engine: Engine) throws {
     let transaction = try engine.write(.after(.seconds(10)))
+    try fill(transaction)
+    _ = try transaction.commit()
+  }
+
+  static func fill(_ transaction: WriteTransaction) throws {
     for row in 0..<Victim.rows {
       _ = try transaction.insert(table: 0) {
         $0.set(column: 0, int: row)
@@ -215,7 +220,6 @@ enum StepStore {
       }
     }
     for key in Int64(0)..<400 { try ballast(transaction, key, length: Int(key % 70)) }
-    _ = try transaction.commit()
   }
 
   static func set(_ transaction: WriteTransaction, _ value: Int64) throws {

@@ -2,6 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "CTurns.h"
 
 #pragma clang assume_nonnull begin
 
