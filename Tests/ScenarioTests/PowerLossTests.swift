@@ -6,22 +6,18 @@ import Testing
 /// FOLDER-FOR-IMAGES LONG-WORKLOADS OPERATIONS SECOND-LOSS-AFTER-SO-MANY-IMAGES`.
 @Suite(.serialized) struct PowerLossTests {
   @Test func slice() async throws {
-    let debug = URL(fileURLWithPath: Worker.executable)
-    // Thousands of stores are opened: worth an optimised worker where there is one.
-    let release = debug.deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("release/reef-scenario")
-    let isFast = FileManager.default.isExecutableFile(atPath: release.path)
+    let tool = Tool("reef-scenario")
     let environment = ProcessInfo.processInfo.environment
     let seed = environment["REEF_SEED"].flatMap { UInt64($0) } ?? UInt64(Date().timeIntervalSince1970)
-    let share = environment["REEF_SHARE"] ?? (isFast ? "13" : "60")
+    let share = environment["REEF_SHARE"] ?? (tool.isFast ? "13" : "60")
     let place = try Place(.disk)
     let images = try Place(.tmpfs)
     let process = Process()
     let output = Pipe()
-    process.executableURL = isFast ? release : debug
+    process.executableURL = tool.url
     process.arguments = [
       "powerLoss", place.folder, "\(seed)", "2", "\(seed % UInt64(Int(share) ?? 1))", share, images.folder,
-      isFast ? "2" : "1", "80", isFast ? "1500" : "3000",
+      tool.isFast ? "2" : "1", "80", tool.isFast ? "1500" : "3000",
     ]
     process.standardOutput = output
     try process.run()

@@ -5,17 +5,13 @@ import Testing
 /// nodes are held against, one case of five in the slice of `damage` is a wrong answer.
 @Suite(.serialized) struct TortureTests {
   private func run(_ suite: String, cases: Int) async throws {
-    let debug = URL(fileURLWithPath: Worker.executable).deletingLastPathComponent()
-      .appendingPathComponent("reef-torture")
-    let release = debug.deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("release/reef-torture")
-    let isFast = FileManager.default.isExecutableFile(atPath: release.path)
+    let tool = Tool("reef-torture")
     let seed =
       ProcessInfo.processInfo.environment["REEF_SEED"].flatMap { UInt64($0) } ?? UInt64(Date().timeIntervalSince1970)
     let process = Process()
     let output = Pipe()
-    process.executableURL = isFast ? release : debug
-    process.arguments = [suite, "--seed", "\(seed)", "--size", "\(isFast ? cases : max(1, cases / 5))"]
+    process.executableURL = tool.url
+    process.arguments = [suite, "--seed", "\(seed)", "--size", "\(tool.isFast ? cases : max(1, cases / 5))"]
     process.standardOutput = output
     try process.run()
     // Off the threads that tests share: they have deadlines.
