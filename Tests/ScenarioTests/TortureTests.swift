@@ -39,7 +39,7 @@ import Testing
   /// One of so many workloads; `PowerLossTests` takes more.
   @Test func powerLoss() async throws { try await run("power-loss", cases: 1000) }
 
-  @Test func exhaustion() async throws { try await run("exhaustion", cases: 40) }
+  @Test func exhaustion() async throws { try await run("exhaustion", cases: 30) }
 
   @Test func injection() async throws { try await run("injection", cases: 20) }
 
