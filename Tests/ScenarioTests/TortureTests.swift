@@ -37,9 +37,9 @@ import Testing
   /// One of so many workloads; `PowerLossTests` takes more.
   @Test func powerLoss() async throws { try await run("power-loss", cases: 1000) }
 
-  @Test func exhaustion() async throws { try await run("exhaustion", cases: 80) }
+  @Test func exhaustion() async throws { try await run("exhaustion", cases: 30) }
 
-  @Test func injection() async throws { try await run("injection", cases: 30) }
+  @Test func injection() async throws { try await run("injection", cases: 20) }
 
   @Test func crowd() async throws { try await run("crowd", cases: 100) }
 

@@ -85,6 +85,7 @@ enum FileEnvironments {
     try made(scene)
     unlink(scene.store + ".note")
     try scene.demand(mkdir(scene.store + ".note", 0) == 0, "no folder")
+    defer { rmdir(scene.store + ".note") }
     let (a, b) = (try scene.tenant("a"), try scene.tenant("b"))
     try scene.must(a, "open \(scene.store)")
     try scene.must(b, "open \(scene.store)")

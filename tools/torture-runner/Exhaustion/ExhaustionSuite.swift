@@ -8,6 +8,7 @@ final class ExhaustionSuite: CaseSuite {
   static let suite = Suite(
     name: "exhaustion", summary: "each system call fails, once or for ever; limits of the process are reached",
     run: { request in
+      defer { try? FileManager.default.removeItem(atPath: diskFolder(request)) }
       let all = try ExhaustionSuite(request).plans.count
       let total = request.size.count(small: 600, night: all * 4)
       return try CaseRunner(suite: "exhaustion", cases: { try ExhaustionSuite($0) }, request: request, total: total)
@@ -40,7 +41,7 @@ final class ExhaustionSuite: CaseSuite {
       defer { FaultPoint.install(nil) }
       let folder = Self.folder(request, onDisk) + "-count"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-      defer { try? FileManager.default.removeItem(atPath: folder) }
+      defer { Self.remove(folder, request) }
       let workload = Workload(folder + "/jobs.reef", onDisk ? .full : .memory)
       workload.run()
       guard workload.errors.isEmpty, workload.wrong.isEmpty else {
@@ -54,8 +55,20 @@ final class ExhaustionSuite: CaseSuite {
     self.plans = plans
   }
 
+  /// The same for all processes of a run, so that the first can remove what those that were killed left.
+  private static func diskFolder(_ request: Request) -> String {
+    let top = (Torture.diskFolder as NSString).deletingLastPathComponent
+    return top + "/" + (request.folder as NSString).lastPathComponent + "-disk"
+  }
+
+  private static func remove(_ folder: String, _ request: Request) {
+    try? FileManager.default.removeItem(atPath: folder)
+    // Where nothing else is in it.
+    rmdir(diskFolder(request))
+  }
+
   private static func folder(_ request: Request, _ onDisk: Bool) -> String {
-    (onDisk ? Torture.diskFolder + "-exhaustion" : request.folder) + "/\(getpid())"
+    (onDisk ? diskFolder(request) : request.folder) + "/\(getpid())"
   }
 
   func kind(of index: Int) -> Int {
@@ -83,10 +96,12 @@ final class ExhaustionSuite: CaseSuite {
   func run(_ index: Int, explain: Bool) -> Verdict {
     var random = Mix(request.seed, UInt64(index) &+ 1000)
     let kind = Class(rawValue: kind(of: index)) ?? .once
-    let onDisk = random.chance(3)
+    let plan = random.pick(plans)
+    // What was counted on a disk fails on a disk.
+    let onDisk = kind == .once || kind == .forEver ? plan.onDisk : random.chance(3)
     let folder = Self.folder(request, onDisk) + "-case"
     try? FileManager.default.removeItem(atPath: folder)
-    defer { try? FileManager.default.removeItem(atPath: folder) }
+    defer { Self.remove(folder, request) }
     do {
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     } catch { return Verdict(outcome: .wrong, detail: "\(error)") }
@@ -94,8 +109,6 @@ final class ExhaustionSuite: CaseSuite {
     let said: String
     switch kind {
     case .once, .forEver:
-      let plan = random.pick(plans)
-      workload = Workload(folder + "/jobs.reef", plan.onDisk ? .full : .memory)
       let errno = random.pick(Self.errnos(plan.call))
       let counts = CallCounts()
       FaultPoint.install { call, _ in
