@@ -32,7 +32,7 @@ import Testing
 
   @Test func steps() async throws { try await run("steps", cases: 800) }
 
-  @Test func interleavings() async throws { try await run("interleavings", cases: 700) }
+  @Test func interleavings() async throws { try await run("interleavings", cases: 500) }
 
   /// One of so many workloads; `PowerLossTests` takes more.
   @Test func powerLoss() async throws { try await run("power-loss", cases: 1000) }

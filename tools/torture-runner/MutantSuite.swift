@@ -9,7 +9,7 @@ enum MutantSuite {
 
   /// The suites that are asked, in this order, and their sizes: slices of seconds.
   private static let slices: [(suite: String, size: Int)] = [
-    ("steps", 100), ("kill", 60), ("interleavings", 300), ("histories", 12_000), ("exhaustion", 100), ("damage", 440),
+    ("steps", 100), ("kill", 60), ("interleavings", 200), ("histories", 12_000), ("exhaustion", 100), ("damage", 440),
     ("power-loss", 13),
   ]
 

@@ -23,6 +23,8 @@ struct Duet: Sendable {
   /// Whether somebody else has it open all the while, and holds a version.
   var hasWitness = false
   var predecessor = Predecessor.none
+  /// Which of the two is worth cutting first; nil: the shorter one.
+  var cut: Int?
   /// How many schedules for one of most others'.
   var weight = 1.0
 
@@ -70,8 +72,8 @@ struct Duet: Sendable {
     Duet(first: .leave, second: .leave, suffix: ", memory", isInMemory: true, hasStore: false),
     // On a disk
     Duet(first: .commit(2), second: .commit(2), suffix: ", full", onDisk: true, isFull: true),
-    Duet(first: .commit(2), second: .rollback, suffix: ", full", onDisk: true, isFull: true),
-    Duet(first: .commit(1, churn: 40), second: .peek, suffix: ", full", onDisk: true, isFull: true),
+    Duet(first: .commit(2), second: .rollback, suffix: ", full", onDisk: true, isFull: true, cut: 0, weight: 3),
+    Duet(first: .commit(1, churn: 40), second: .peek, suffix: ", full", onDisk: true, isFull: true, cut: 0),
     Duet(first: .read, second: .commit(2), suffix: ", full", loads: true, onDisk: true, isFull: true),
     Duet(first: .wait, second: .commit(), suffix: ", full", onDisk: true, isFull: true),
     Duet(first: .checkpoint, second: .commit(3, churn: 40), onDisk: true),

@@ -159,7 +159,7 @@ struct DuetAct: Sendable {
     var after: () throws -> Void = {}
   }
   let name: String
-  /// What is not looked at: the first one prepares, whoever is to die does, and the second one prepares.
+  /// Gets ready, undisturbed: the first one does, then whoever is to die does that, then the second one.
   let prepare: @Sendable (Player) throws -> Played
 
   init(_ name: String, _ prepare: @escaping @Sendable (Player) throws -> Played) {

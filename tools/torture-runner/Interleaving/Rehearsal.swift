@@ -46,7 +46,8 @@ struct Rehearsal {
     }
     Nursery.say("points \(points[0]) \(points[1])")
     // What fails again and again may also be slow each time.
-    for schedule in Schedule.choose(points, most, rehearsal.seed) where rehearsal.failures < 3 {
+    for schedule in Schedule.choose(points, most, rehearsal.seed, cut: rehearsal.duet.cut)
+    where rehearsal.failures < 3 {
       _ = rehearsal.tell(schedule)
     }
   }

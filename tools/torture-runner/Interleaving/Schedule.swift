@@ -55,14 +55,14 @@ struct Schedule: Equatable {
     second = number % places
   }
 
-  /// At most so many (0: far more) of all that there are for two acts of so many points. All single pre-emptions of the act
-  /// that has fewer points first, then those of the other, then two of them and many, by the seed.
-  static func choose(_ points: [Int], _ most: Int, _ seed: UInt64) -> [Schedule] {
+  /// At most so many (0: far more) of all that there are for two acts of so many points. All single pre-emptions of one
+  /// act first, by default the one that has fewer points, then those of the other, then two of them and many, by the seed.
+  static func choose(_ points: [Int], _ most: Int, _ seed: UInt64, cut: Int? = nil) -> [Schedule] {
     var random = Mix(seed, 11)
     let wanted = most == 0 ? 2 * (points[0] + points[1]) + 4000 : most
-    let shorter = points[0] <= points[1] ? 0 : 1
+    let first = cut ?? (points[0] <= points[1] ? 0 : 1)
     var chosen: [Schedule] = []
-    for (player, share) in [(shorter, wanted * 3 / 4), (1 - shorter, wanted / 8)] {
+    for (player, share) in [(first, wanted * 3 / 4), (1 - first, wanted / 8)] {
       let kind = player == 0 ? Kind.oneFirst : .oneSecond
       chosen += places(points[player], most == 0 ? points[player] + 1 : share, &random).map { Schedule(kind, $0) }
     }
