@@ -39,7 +39,7 @@ struct CaseRunner {
       }
       // Under load a second may pass with nothing done: what was slow is tried again, alone.
       if stuck, let seconds = try alone(current, board, &said) {
-        said[current] = "took longer than a second, and alone \(seconds) s"
+        said[current] = "took longer than a second, and alone \(seconds) s: \(said[current] ?? "")"
         board[current] = .hang
       } else if !stuck {
         said[current] = child.ending
@@ -63,11 +63,12 @@ struct CaseRunner {
       usleep(1000)
       let now = Board.now
       if board.current < 0 ? now > started + 300 * Self.limit : now > board.began + 20 * Self.limit {
+        if !isLate { said[index] = child.whereabouts }
         isLate = true
         child.kill()
       }
     }
-    for (index, line) in child.lines() { said[index] = line }
+    if !isLate { for (index, line) in child.lines() { said[index] = line } }
     if board.current < 0 && child.isWell {
       // The board's slowest is of this case, or of a slower one that was well: this one ended.
       return nil
@@ -136,6 +137,19 @@ final class Child {
     if wasKilled { return }
     wasKilled = true
     Foundation.kill(process.processIdentifier, SIGKILL)
+  }
+
+  /// What its main thread does: its state, the processor time it had, the system call it is in and where that sleeps.
+  /// Tells a hang of the engine from a disk that does not answer.
+  var whereabouts: String {
+    func said(_ file: String) -> String {
+      let path = "/proc/\(process.processIdentifier)/\(file)"
+      return (try? FileHandle(forReadingFrom: URL(fileURLWithPath: path)).readToEnd())
+        .map { String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines) } ?? "?"
+    }
+    let fields = said("stat").split(separator: " ")
+    guard fields.count > 14 else { return "gone" }
+    return "state \(fields[2]), \(fields[13]) + \(fields[14]) ticks, in \(said("wchan")), system call \(said("syscall"))"
   }
 
   var isWell: Bool {
