@@ -149,7 +149,8 @@ final class Child {
     }
     let fields = said("stat").split(separator: " ")
     guard fields.count > 14 else { return "gone" }
-    return "state \(fields[2]), \(fields[13]) + \(fields[14]) ticks, in \(said("wchan")), system call \(said("syscall"))"
+    let call = "in \(said("wchan")), system call \(said("syscall"))"
+    return "state \(fields[2]), \(fields[13]) + \(fields[14]) ticks, \(call)"
   }
 
   var isWell: Bool {
